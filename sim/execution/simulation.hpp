@@ -1,0 +1,87 @@
+// simulate(): runs jobs on a topology through a network model. The semantics of time are those of
+// sim/execution/README.md.
+//
+// Determinism  Same topology, jobs and options: same result, to the picosecond and the fingerprint.
+// Threads      A call owns all its state; calls may run concurrently.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/id.hpp"
+#include "sim/core/units.hpp"
+#include "sim/model/schedule.hpp"
+#include "sim/model/topology.hpp"
+
+namespace collsim {
+
+// One collective of a run. The schedule's rank i runs on the topology's rank rank_map[i] (empty: i).
+struct Job {
+  const Schedule* schedule = nullptr;
+  std::vector<Rank> rank_map;
+  Instant start;            // earliest start
+  std::int32_t after = -1;  // index of an earlier job of the list that must have finished, or -1
+};
+
+// From `at` on the link has this bandwidth; 0 = it carries nothing.
+struct CapacityChange {
+  Instant at;
+  LinkId link;
+  Bandwidth bandwidth;
+};
+
+struct RunOptions {
+  Duration launch_overhead;  // paid once per job, before its first operation
+  Duration credit_latency;   // from a receive's completion to the sender seeing the free slot
+  bool explain = false;      // follow the critical path
+  std::int64_t events_max = std::numeric_limits<std::int64_t>::max();
+};
+
+enum class RunStatus { ok, deadlock, limit };
+
+// Where the time of the last-finishing rank went, along the chain of causes. The parts sum to the job's time.
+struct CriticalPath {
+  Duration launch;
+  Duration overhead;          // send and receive overheads
+  Duration bandwidth;         // messages draining at the rate that they would have alone
+  Duration contention;        // what sharing links added to that
+  Duration latency;           // links' latencies
+  Duration reduction;         // local reductions and copies
+  Duration waiting;           // for a free slot, a start time or another member of an aggregation
+  std::int64_t messages = 0;  // messages and aggregations on the chain
+  Rank last_rank = -1;
+};
+
+struct BlockedStream {
+  std::int32_t job = 0;
+  Rank rank = -1;
+  std::int32_t stream = -1;
+  std::int64_t operation = 0;
+  std::string
+      waits_for;  // "chunk from rank 3 on channel 0", "a free slot to rank 1", "operation 5 of stream 1"
+};
+
+struct RunResult {
+  RunStatus status = RunStatus::ok;
+  Duration time;  // end of the last job
+  std::vector<Instant> job_finish;
+  std::vector<Duration> rank_finish;  // per topology rank: when its last stream ended; 0 if it did nothing
+  std::int64_t messages = 0;          // point-to-point messages and aggregations that were sent
+  std::int64_t events = 0;            // events of the engine
+  std::uint64_t fingerprint = 0;      // of the event stream
+  std::vector<Bytes> link_bytes;      // [LinkId]
+  std::optional<CriticalPath> critical_path;
+  std::vector<BlockedStream> blocked;  // status deadlock: every stream that did not end
+};
+
+// REQUIRES: every aggregation group of every job has a path on `topology` (see impossible_reason).
+RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
+                   const std::vector<CapacityChange>& changes = {});
+
+// Why `schedule` cannot run on `topology` ("no switch of the fabric reduces"), or nothing if it can.
+std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule);
+
+}  // namespace collsim

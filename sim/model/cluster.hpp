@@ -1,0 +1,106 @@
+// ClusterSpec: a cluster as its owner writes it down, before anything is built.
+//
+// Plain values, filled by sim/config (or by hand through the API) and read by topologies::build. Every
+// bandwidth and latency is that of one link in one direction. Latencies and overheads default to 0; a
+// bandwidth that is needed and missing is an error of build().
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace collsim {
+
+enum class InterconnectKind { none, nvswitch, full_mesh, ring, pcie, hybrid_cube_mesh };
+enum class FabricKind {
+  none,
+  single_switch,
+  fat_tree,
+  rail_fat_tree,
+  torus,
+  mesh,
+  dragonfly,
+  hypercube,
+  ring,
+  full_mesh,
+  custom
+};
+enum class RoutingKind { minimal, hash };  // hash: seeded choice among all shortest paths
+
+// The names used in files and messages ("nvswitch", "switch", "fat_tree", ...).
+const char* name_of(InterconnectKind kind);
+const char* name_of(FabricKind kind);
+
+// In-network reduction by the switches of an interconnect or fabric. The limits are optional: absent =
+// unlimited.
+struct ReductionSpec {
+  bool enabled = false;
+  std::optional<Bandwidth> bandwidth;     // rate of one aggregation through the switches
+  std::optional<int> operations;          // aggregations in flight for one group of ranks
+  std::optional<int> radix;               // children of one switch in a tree
+  std::optional<Bytes> message_size_max;  // largest aggregation
+};
+
+struct InterconnectSpec {
+  InterconnectKind kind = InterconnectKind::none;
+  Bandwidth bandwidth;  // one link, one direction; 0 = not given
+  Duration latency;
+  ReductionSpec reduction;
+  int planes = 1;           // nvswitch: switch planes; a GPU has bandwidth / planes to each
+  int gpus_per_switch = 2;  // pcie: GPUs under one PCIe switch; the switches hang under one root complex
+};
+
+struct NicSpec {
+  int count = 0;  // per node; GPU g of G uses NIC floor(g * count / G)
+  Bandwidth bandwidth;
+  Duration latency;
+};
+
+struct GpuSpec {
+  std::optional<Bandwidth> reduce_bandwidth;  // received bytes reduced per second; absent = takes no time
+  std::optional<Bandwidth> copy_bandwidth;
+  Duration send_overhead;
+  Duration receive_overhead;
+};
+
+struct NodeSpec {
+  int gpus = 1;
+  InterconnectSpec interconnect;
+  NicSpec nics;
+  GpuSpec gpu;
+};
+
+struct CustomLink {
+  int from = 0;  // node numbers; one cable = a link each way
+  int to = 0;
+  std::optional<Bandwidth> bandwidth;  // absent = that of the fabric
+  std::optional<Duration> latency;
+};
+
+struct FabricSpec {
+  FabricKind kind = FabricKind::none;
+  Bandwidth bandwidth;
+  Duration latency;
+  ReductionSpec reduction;
+  int levels = 2;                      // fat trees: 1, 2 or 3
+  int radix = 0;                       // fat trees: ports of a switch
+  int oversubscription_numerator = 1;  // fat trees: o = numerator / denominator, ports down : ports up
+  int oversubscription_denominator = 1;
+  std::vector<int> dimensions;     // torus, mesh: nodes along x, y, z, ...
+  int dragonfly_routers = 0;       // routers of a group
+  int dragonfly_nodes = 0;         // nodes of a router
+  int dragonfly_global_links = 0;  // links of a router to other groups
+  std::vector<CustomLink> links;   // custom
+  RoutingKind routing = RoutingKind::minimal;
+};
+
+struct ClusterSpec {
+  std::string preset;  // name of the hardware file that it came from, or empty
+  int nodes = 1;       // a torus or mesh gives this by its dimensions
+  NodeSpec node;
+  FabricSpec fabric;
+};
+
+}  // namespace collsim

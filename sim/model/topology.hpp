@@ -1,0 +1,138 @@
+// Topology: the GPUs, NICs, switches and links of one cluster, and the rules by which messages cross them.
+// Immutable once built.
+//
+// Vertices and links are dense ids, 0 .. count-1, in the order in which the builder added them, so any
+// per-link fact of a caller is an array beside the topology. Links are directed; a cable is two links.
+// Parallel links are allowed. Routes are computed from coordinates by the route rule; no table of all pairs
+// exists.
+//
+// Invariants (the constructor checks I1 and I2; tests check I3 for every shape)
+//   I1  every link joins two different existing vertices, has bandwidth > 0 and latency >= 0
+//   I2  vertex r is the GPU of rank r, for r in [0, ranks)
+//   I3  route(a, b) is a path of links from GPU a to GPU b, and always the same one for the same channel
+// Threads     Immutable: share freely.
+// Units       Link::latency is one way. Link::bandwidth is one direction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/core/id.hpp"
+#include "sim/core/units.hpp"
+#include "sim/model/cluster.hpp"
+#include "sim/model/placement.hpp"
+
+namespace collsim {
+
+enum class VertexKind : std::uint8_t { gpu, nic, node_switch, fabric_switch };
+
+struct Vertex {
+  VertexKind kind = VertexKind::gpu;
+  std::int8_t level = 0;   // fabric switches: 1 = leaf, 2, 3; else 0
+  std::int32_t node = -1;  // of a GPU, NIC or node switch; -1 for a fabric switch
+  std::int32_t index =
+      0;  // GPU in its node, NIC in its node, plane; a fabric switch: number within its level
+};
+
+struct Link {
+  VertexId source;
+  VertexId target;
+  Bandwidth bandwidth;
+  Duration latency;
+};
+
+// Where messages go. Implementations live in topologies/, one per kind of network.
+class RouteRule {
+ public:
+  virtual ~RouteRule() = default;
+  // Appends the links from the GPU of `source` to the GPU of `target`. REQUIRES: source != target
+  virtual void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const = 0;
+};
+
+// In-network aggregation asked for by a schedule: the members' contributions go up a tree of switches, the
+// result comes down. `root` is an index into `members`.
+enum class AggregationScope : std::uint8_t { node, fabric };
+enum class AggregationMode : std::uint8_t { all_reduce, reduce, multicast };
+struct AggregationGroup {
+  AggregationScope scope = AggregationScope::node;
+  AggregationMode mode = AggregationMode::all_reduce;
+  std::vector<Rank> members;  // at least 2, distinct
+  std::int32_t root = 0;      // reduce: the only receiver; multicast: the only sender
+  std::int32_t rail = 0;      // fabric: which tree
+};
+
+// The links of one aggregation. It drains as one flow that occupies all `links` at one rate.
+struct AggregationPath {
+  std::vector<LinkId> links;                   // distinct; each carries the whole message once
+  std::vector<Duration> up_latency;            // per member, to the root of the tree
+  std::vector<Duration> down_latency;          // per member, from the root of the tree
+  std::optional<Bandwidth> rate_max;           // of the switches
+  std::optional<std::int32_t> operations_max;  // in flight
+};
+
+struct Impossible {
+  std::string reason;
+};
+
+class AggregationRule {
+ public:
+  virtual ~AggregationRule() = default;
+  virtual std::variant<AggregationPath, Impossible> path(const AggregationGroup& group) const = 0;
+};
+
+// One way of cutting the cluster into groups of ranks: what all groups together can send (and receive) across
+// their borders. For lower bounds (sim/model/bounds.hpp).
+struct Cut {
+  std::string name;          // "rank", "node", "leaf", "pod", "x planes", "bisection"
+  std::int64_t groups = 0;   // that hold ranks; at least 2
+  Int128 total_exit = 0;     // bytes/s leaving all groups together
+  Int128 smallest_exit = 0;  // bytes/s leaving the worst-connected group
+};
+
+class Topology {
+ public:
+  struct Parts {
+    std::string name;  // "4 x dgx-h100 on fat_tree"
+    Placement placement;
+    GpuSpec gpu;
+    std::vector<Vertex> vertices;
+    std::vector<Link> links;
+    std::shared_ptr<const RouteRule> routes;              // may be null if there is one rank
+    std::shared_ptr<const AggregationRule> aggregations;  // null: nothing reduces
+    std::vector<Cut> cuts;
+    Duration latency_max;  // largest over pairs of ranks of the shortest-path latency
+    // Names of vertices where the default ("node0/gpu1", "leaf3") does not fit; may be empty.
+    std::vector<std::string> vertex_names;
+  };
+  explicit Topology(Parts parts);
+
+  const std::string& name() const { return parts_.name; }
+  std::int32_t ranks() const { return parts_.placement.ranks(); }
+  const Placement& placement() const { return parts_.placement; }
+  const GpuSpec& gpu(Rank) const { return parts_.gpu; }
+  std::size_t vertex_count() const { return parts_.vertices.size(); }
+  std::size_t link_count() const { return parts_.links.size(); }
+  const Vertex& vertex(VertexId id) const { return parts_.vertices[id.value]; }
+  const Link& link(LinkId id) const { return parts_.links[id.value]; }
+  const std::vector<Link>& links() const { return parts_.links; }
+  const std::vector<Cut>& cuts() const { return parts_.cuts; }
+  Duration latency_max() const { return parts_.latency_max; }
+
+  // Appends the route to `links`. REQUIRES: two different ranks.
+  void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const;
+  std::variant<AggregationPath, Impossible> aggregation(const AggregationGroup& group) const;
+
+  // "node2/gpu3", "node2/nic1", "node2/nvswitch0", "leaf4", "spine1", "core0"
+  std::string vertex_name(VertexId id) const;
+  // "node2/gpu3 -> node2/nvswitch0"; the n-th parallel link ends in "#n".
+  std::string link_name(LinkId id) const;
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace collsim
