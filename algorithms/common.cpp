@@ -52,6 +52,22 @@ std::int32_t channels_automatic(const Placement& placement, std::int32_t inside)
   return std::clamp(wanted, 1, channels_max);
 }
 
+std::int32_t slices_needed(const Collective& collective, std::int32_t parts, const ReductionSpec& reduction) {
+  if (!reduction.message_size_max || reduction.message_size_max->count() < 1) return 1;
+  // Whole elements: a part is at most ceil(elements / parts) of them.
+  const std::int64_t most =
+      std::max<std::int64_t>(1, reduction.message_size_max->count() / element_bytes(collective.datatype));
+  const std::int64_t largest = std::max<std::int64_t>(1, (collective.elements() + parts - 1) / parts);
+  return static_cast<std::int32_t>(std::min<std::int64_t>((largest + most - 1) / most, slices_max));
+}
+
+std::optional<Impossible> check_message_size(Bytes size, const ReductionSpec& reduction) {
+  if (!reduction.message_size_max || size <= *reduction.message_size_max) return std::nullopt;
+  return Impossible{"an aggregation of " + std::to_string(size.count()) + " bytes is above the " +
+                    std::to_string(reduction.message_size_max->count()) +
+                    " bytes that the switches take; more slices make it smaller"};
+}
+
 OperationTemplate make_operation(OperationKind kind, std::int32_t peer, const ChunkExpression& chunk) {
   OperationTemplate operation;
   operation.kind = kind;

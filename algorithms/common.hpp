@@ -31,6 +31,12 @@ std::int32_t nic_of_gpu(const Placement& placement, std::int32_t gpu);
 // One channel per NIC where there are several nodes, `inside` otherwise.
 std::int32_t channels_automatic(const Placement& placement, std::int32_t inside);
 
+// The number of slices that an in-network algorithm takes by itself: 1, or what the switches' largest message
+// demands of a vector cut into `parts` first.
+std::int32_t slices_needed(const Collective& collective, std::int32_t parts, const ReductionSpec& reduction);
+// Why an aggregation of `size` cannot run, or nothing.
+std::optional<Impossible> check_message_size(Bytes size, const ReductionSpec& reduction);
+
 // The operation `kind` with `peer` (an index into Binding::peers) on `chunk`.
 OperationTemplate make_operation(OperationKind kind, std::int32_t peer, const ChunkExpression& chunk);
 
