@@ -1,0 +1,57 @@
+// What a cluster is made of: counts, cuts, diameter, and its lower bounds; as text, JSON and Graphviz.
+//
+// Complexity  describe() measures the diameter in links by one breadth-first search per rank. Above
+//             diameter_work_max steps it leaves it out rather than guess it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/model/bounds.hpp"
+#include "sim/model/collective.hpp"
+#include "sim/model/topology.hpp"
+
+namespace collsim {
+
+constexpr std::int64_t diameter_work_max = 1'000'000'000;  // links visited; some seconds
+
+struct SwitchCount {
+  std::string kind;  // "node switch", "leaf", "spine", "core", ...
+  std::int64_t count = 0;
+};
+
+struct SizeBound {
+  Bytes bytes;
+  LowerBound bound;
+};
+
+struct Description {
+  std::string name;
+  std::int32_t ranks = 1;
+  std::int32_t nodes = 1;
+  std::int64_t nics = 0;
+  std::vector<SwitchCount> switches;  // kinds that exist, node switches first, then by level
+  std::int64_t links = 0;             // directed; cables are half of them
+  std::vector<Cut> cuts;
+  std::optional<std::int32_t> diameter_links;  // largest number of links on a shortest path of two ranks
+  Duration latency_max;                        // of the shortest path of two ranks
+  std::vector<SizeBound> bounds;
+};
+
+// `collectives`: those whose lower bounds are wanted.
+Description describe(const Topology& topology, const std::vector<Collective>& collectives);
+
+// What half of the ranks can send to the other half: that of the cut named "bisection" where there is one.
+std::optional<Int128> bisection_bandwidth(const Description& description);
+
+std::string description_text(const Description& description);
+std::string description_json(const Description& description, std::string_view version);
+
+// A Graphviz graph: one edge a cable, labelled with its bandwidth; a cluster a node. The same bytes every
+// time.
+std::string dot_text(const Topology& topology);
+
+}  // namespace collsim

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/report/columns.hpp"
+#include "sim/report/figures.hpp"
+#include "sim/report/table.hpp"
+
+namespace collsim {
+
+namespace {
+
+std::string point_title(const Point& point) {
+  return fmt::format("{}, {} B", point.algorithm, point.collective.bytes.count());
+}
+
+std::string shares_text(const CriticalPath& path, Duration time) {
+  Columns columns({Align::left, Align::right, Align::left, Align::right, Align::left});
+  const auto add = [&](const char* name, Duration part) {
+    const std::int64_t whole = time.picoseconds();
+    const std::optional<Ratio> share =
+        whole > 0 ? std::optional<Ratio>(Ratio{part.picoseconds(), whole}) : std::nullopt;
+    columns.add({name, decimal_text({part.picoseconds(), 1'000'000}, 2), "us", percent_text(share), "%"});
+  };
+  add("launch", path.launch);
+  add("overhead", path.overhead);
+  add("bandwidth", path.bandwidth);
+  add("contention", path.contention);
+  add("latency", path.latency);
+  add("reduction", path.reduction);
+  add("waiting", path.waiting);
+  return columns.text("    ", report_width);
+}
+
+std::string bound_sentence(const Point& point) {
+  const std::string limit = point.bound.reason == "latency"
+                                ? "the latency between the two ranks farthest apart"
+                                : "what must cross the cut '" + point.bound.reason + "'";
+  return fmt::format(
+      "  bound: no algorithm can take less than {} us on this cluster, because of {}; "
+      "this one reaches {} % of it\n",
+      microseconds_text(point.bound.time), limit, percent_text(optimality(point)));
+}
+
+std::string explanation_of(const Point& point) {
+  const CriticalPath& path = *point.critical_path;
+  std::string text = fmt::format("{}: {} us\n", point_title(point), microseconds_text(*point.time));
+  text += fmt::format("  where the time goes, along the {} {} that lead to the last rank, {}:\n",
+                      path.messages, path.messages == 1 ? "message" : "messages", path.last_rank);
+  text += shares_text(path, *point.time);
+  if (point.bottleneck) {
+    text += fmt::format("  bottleneck: {}, used to {} %\n", point.bottleneck->name,
+                        percent_text(utilization(point, *point.bottleneck)));
+  }
+  text += bound_sentence(point);
+  text +=
+      fmt::format("  {} messages, {} events, fingerprint {:016x}; channels {}, slices {}\n", point.messages,
+                  point.events, point.fingerprint.value_or(0), point.channels, point.slices);
+  return text;
+}
+
+std::string links_of(const Point& point) {
+  std::vector<LinkUse> used;
+  for (const LinkUse& link : *point.links) {
+    if (link.bytes.count() > 0) used.push_back(link);
+  }
+  std::stable_sort(used.begin(), used.end(), [](const LinkUse& a, const LinkUse& b) {
+    return Int128{a.bytes.count()} * b.bandwidth.bytes_per_second() >
+           Int128{b.bytes.count()} * a.bandwidth.bytes_per_second();
+  });
+  std::string text =
+      fmt::format("{}: {} of {} links carry data\n", point_title(point), used.size(), point.links->size());
+  using enum Align;
+  Columns columns({left, right, right, right});
+  columns.add({"link", "bytes", "GB/s", "used(%)"});
+  for (std::size_t i = 0; i < std::min(used.size(), lines_max); ++i) {
+    columns.add({used[i].name, std::to_string(used[i].bytes.count()),
+                 decimal_text({used[i].bandwidth.bytes_per_second(), 1'000'000'000}, 2),
+                 percent_text(utilization(point, used[i]))});
+  }
+  if (!used.empty()) text += columns.text("  ", report_width);
+  if (used.size() > lines_max) text += fmt::format("  {} (--json has all)\n", and_more_text(used.size()));
+  return text;
+}
+
+}  // namespace
+
+std::string links_text(const std::vector<Point>& points) {
+  std::string text;
+  for (const Point& point : points) {
+    if (!point.links) continue;
+    if (!text.empty()) text += "\n";
+    text += links_of(point);
+  }
+  return text;
+}
+
+std::string explanation_text(const std::vector<Point>& points) {
+  std::string text;
+  for (const Point& point : points) {
+    if (!point.critical_path) continue;
+    if (!text.empty()) text += "\n";
+    text += explanation_of(point);
+  }
+  return text;
+}
+
+}  // namespace collsim

@@ -1,0 +1,114 @@
+#include "sim/report/point.hpp"
+
+#include "sim/core/check.hpp"
+#include "sim/core/id.hpp"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::int64_t bytes_per_picosecond_in_gb = 1'000;  // 1 byte/ps = 10^12 bytes/s = 1000 GB/s
+
+// The link with the largest bytes / bandwidth: with one time for all links, the highest utilization.
+std::optional<LinkId> busiest_link(const Topology& topology, const std::vector<Bytes>& link_bytes) {
+  std::optional<LinkId> busiest;
+  for (std::size_t i = 0; i < link_bytes.size(); ++i) {
+    if (link_bytes[i].count() == 0) continue;
+    if (!busiest) {
+      busiest = LinkId(i);
+      continue;
+    }
+    const Int128 mine = Int128{link_bytes[i].count()} * topology.link(*busiest).bandwidth.bytes_per_second();
+    const Int128 best =
+        Int128{link_bytes[busiest->value].count()} * topology.link(LinkId(i)).bandwidth.bytes_per_second();
+    if (mine > best) busiest = LinkId(i);
+  }
+  return busiest;
+}
+
+LinkUse use_of(const Topology& topology, const std::vector<Bytes>& link_bytes, LinkId id) {
+  return {topology.link_name(id), link_bytes[id.value], topology.link(id).bandwidth};
+}
+
+void take_status(Point& point, const RunResult& result) {
+  switch (result.status) {
+    case RunStatus::ok:
+      point.status = PointStatus::ok;
+      point.time = result.time;
+      return;
+    case RunStatus::deadlock:
+      point.status = PointStatus::deadlock;
+      point.reason = std::to_string(result.blocked.size()) +
+                     (result.blocked.size() == 1 ? " stream waits for ever" : " streams wait for ever");
+      point.blocked = result.blocked;
+      return;
+    case RunStatus::limit:
+      point.status = PointStatus::limit;
+      point.reason = "stopped after " + std::to_string(result.events) + " events";
+      return;
+  }
+}
+
+}  // namespace
+
+const char* name_of(PointStatus status) {
+  switch (status) {
+    case PointStatus::ok:
+      return "ok";
+    case PointStatus::impossible:
+      return "impossible";
+    case PointStatus::deadlock:
+      return "deadlock";
+    case PointStatus::unproven:
+      return "unproven";
+    case PointStatus::limit:
+      return "limit";
+  }
+  return "";
+}
+
+void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links) {
+  COLLSIM_CHECK(point.status == PointStatus::ok);
+  COLLSIM_CHECK(result.link_bytes.size() == topology.link_count());
+  take_status(point, result);
+  point.messages = result.messages;
+  point.events = result.events;
+  point.fingerprint = result.fingerprint;
+  if (point.status != PointStatus::ok) return;
+  point.critical_path = result.critical_path;
+  if (const auto busiest = busiest_link(topology, result.link_bytes)) {
+    point.bottleneck = use_of(topology, result.link_bytes, *busiest);
+  }
+  if (!with_links) return;
+  point.links.emplace();
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    point.links->push_back(use_of(topology, result.link_bytes, LinkId(i)));
+  }
+}
+
+std::optional<Ratio> algorithm_bandwidth_gb(const Point& point) {
+  if (!point.time || point.time->picoseconds() == 0) return std::nullopt;
+  return Ratio{Int128{point.collective.bytes.count()} * bytes_per_picosecond_in_gb,
+               point.time->picoseconds()};
+}
+
+std::optional<Ratio> bus_bandwidth_gb(const Point& point) {
+  std::optional<Ratio> ratio = algorithm_bandwidth_gb(point);
+  if (!ratio) return std::nullopt;
+  const Fraction factor = bus_factor(point.collective.kind, point.ranks);
+  return Ratio{ratio->numerator * factor.numerator, ratio->denominator * factor.denominator};
+}
+
+std::optional<Ratio> optimality(const Point& point) {
+  if (!point.time) return std::nullopt;
+  if (point.time->picoseconds() == 0) return Ratio{1, 1};
+  return Ratio{point.bound.time.picoseconds(), point.time->picoseconds()};
+}
+
+std::optional<Ratio> utilization(const Point& point, const LinkUse& link) {
+  if (!point.time || point.time->picoseconds() == 0) return std::nullopt;
+  return Ratio{Int128{link.bytes.count()} * picoseconds_per_second,
+               Int128{link.bandwidth.bytes_per_second()} * point.time->picoseconds()};
+}
+
+}  // namespace collsim

@@ -1,0 +1,80 @@
+// Point: one row of a report. One collective of one size by one algorithm on one cluster, and what came out.
+//
+// Invariants
+//   I1  `time` is set if and only if status is ok
+//   I2  `reason` is empty if and only if status is ok
+// Units       Times are picoseconds, bandwidths bytes per second; they become text only in the writers.
+// Definitions algbw = bytes / time and busbw = algbw * bus_factor, as nccl-tests defines them
+//             (doc/PERFORMANCE.md). GB = 10^9 bytes. Utilization of a link = bytes / (bandwidth * time).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.hpp"
+#include "sim/execution/simulation.hpp"
+#include "sim/model/bounds.hpp"
+#include "sim/model/collective.hpp"
+#include "sim/model/proof.hpp"
+#include "sim/model/topology.hpp"
+#include "sim/report/ratio.hpp"
+
+namespace collsim {
+
+// impossible  this cluster cannot run the algorithm
+// deadlock    the schedule got stuck; `blocked` says who waits for what
+// unproven    the schedule does not compute its collective; `proof_failures` says why
+// limit       a limit on the run was reached before its end
+enum class PointStatus : std::uint8_t { ok, impossible, deadlock, unproven, limit };
+const char* name_of(PointStatus status);
+
+struct LinkUse {
+  std::string name;
+  Bytes bytes;
+  Bandwidth bandwidth;
+};
+
+struct Point {
+  std::string cluster;  // the topology's name
+  Collective collective;
+  std::string algorithm;
+  std::int32_t ranks = 1;
+  std::int32_t nodes = 1;
+  std::string network;
+  std::uint64_t seed = 1;
+  std::int32_t channels = 0;  // as the schedule chose them; 0 where there is no schedule
+  std::int32_t slices = 0;
+
+  PointStatus status = PointStatus::ok;
+  std::string reason;
+  std::optional<Duration> time;
+  LowerBound bound;
+  std::optional<LinkUse> bottleneck;  // the link of highest utilization, lowest id at ties
+  std::int64_t messages = 0;
+  std::int64_t events = 0;
+  std::optional<std::uint64_t> fingerprint;  // of the event stream; absent where nothing ran
+  bool proven = false;
+  std::vector<std::string> warnings;
+
+  std::optional<std::vector<LinkUse>> links;  // every link by id, if asked for
+  std::optional<CriticalPath> critical_path;
+  std::vector<ProofFailure> proof_failures;
+  std::vector<BlockedStream> blocked;
+};
+
+// Takes over what a run found: status, time, bottleneck, counts, fingerprint, critical path, blocked streams.
+// `with_links` keeps the use of every link. REQUIRES: point has status ok so far.
+void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links);
+
+// Absent where there is no time, or where the time is 0.
+std::optional<Ratio> algorithm_bandwidth_gb(const Point& point);
+std::optional<Ratio> bus_bandwidth_gb(const Point& point);
+// bound / time in 0..1; 1 if both are 0. Absent where there is no time.
+std::optional<Ratio> optimality(const Point& point);
+// Absent where there is no time, or where the time is 0.
+std::optional<Ratio> utilization(const Point& point, const LinkUse& link);
+
+}  // namespace collsim

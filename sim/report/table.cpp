@@ -1,0 +1,157 @@
+#include "sim/report/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/core/random.hpp"
+#include "sim/report/columns.hpp"
+#include "sim/report/figures.hpp"
+
+namespace collsim {
+
+namespace {
+
+// Points that stand under one heading.
+bool same_table(const Point& a, const Point& b) {
+  return a.cluster == b.cluster && a.collective.kind == b.collective.kind && a.ranks == b.ranks &&
+         a.nodes == b.nodes && a.network == b.network && a.seed == b.seed;
+}
+
+std::string heading_text(const Point& point) {
+  const auto counted = [](std::int32_t count, const char* noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
+  return fmt::format(
+      "# {} on {}: {}, {}, network {}, seed {}\n"
+      "# algbw and busbw as nccl-tests defines them, GB = 10^9 bytes; bound: no algorithm is faster on this "
+      "cluster\n#\n",
+      name_of(point.collective.kind), point.cluster, counted(point.ranks, "rank"),
+      counted(point.nodes, "node"), point.network, point.seed);
+}
+
+std::string bottleneck_text(const Point& point) {
+  if (point.status != PointStatus::ok) return fmt::format("{}, see below", name_of(point.status));
+  if (!point.bottleneck) return "-";
+  return fmt::format("{} {}%", short_link_name(point.bottleneck->name),
+                     percent_text(utilization(point, *point.bottleneck)));
+}
+
+std::vector<std::string> row_of(const Point& point) {
+  const Collective& collective = point.collective;
+  return {std::to_string(collective.bytes.count()),
+          std::to_string(collective.elements()),
+          std::string(name_of(collective.datatype)),
+          std::string(name_of(collective.reduction)),
+          point.algorithm,
+          point.time ? microseconds_text(*point.time) : "-",
+          bandwidth_text(algorithm_bandwidth_gb(point)),
+          bandwidth_text(bus_bandwidth_gb(point)),
+          microseconds_text(point.bound.time),
+          percent_text(optimality(point)),
+          bottleneck_text(point)};
+}
+
+std::string rows_text(const std::vector<Point>& points, std::size_t begin, std::size_t end) {
+  using enum Align;
+  Columns columns({right, right, right, right, left, right, right, right, right, right, left});
+  columns.add({"size", "count", "type", "redop", "algorithm", "time", "algbw", "busbw", "bound", "%bound",
+               "bottleneck"});
+  columns.add({"(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "", "(utilization)"});
+  for (std::size_t i = begin; i < end; ++i) columns.add(row_of(points[i]));
+  // The first two lines are comments: their first column, right-aligned, leaves room for the mark.
+  std::string text = columns.text("  ", report_width);
+  text[0] = '#';
+  text[text.find('\n') + 1] = '#';
+  return text;
+}
+
+std::string blocked_text(const std::vector<BlockedStream>& blocked) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(blocked.size(), lines_max); ++i) {
+    const BlockedStream& each = blocked[i];
+    text += fmt::format("#   rank {}, stream {}, operation {}: waits for {}\n", each.rank, each.stream,
+                        each.operation, each.waits_for);
+  }
+  if (blocked.size() > lines_max) text += fmt::format("#   {}\n", and_more_text(blocked.size()));
+  return text;
+}
+
+std::string findings_text(const std::vector<ProofFailure>& failures) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(failures.size(), lines_max); ++i) {
+    text += fmt::format("#   {}\n", failures[i].text);
+  }
+  if (failures.size() > lines_max) text += fmt::format("#   {}\n", and_more_text(failures.size()));
+  return text;
+}
+
+// Points next to each other of one algorithm that fail for one reason share a footer.
+bool same_footer(const Point& a, const Point& b) {
+  return a.algorithm == b.algorithm && a.status == b.status && a.reason == b.reason && a.blocked.empty() &&
+         b.blocked.empty() && a.proof_failures.empty() && b.proof_failures.empty();
+}
+
+std::string footer_text(const Point& first, const Point& last, std::size_t count) {
+  const std::string sizes =
+      count == 1 ? fmt::format("{} B", first.collective.bytes.count())
+                 : fmt::format("{} B to {} B", first.collective.bytes.count(), last.collective.bytes.count());
+  return fmt::format("# {}, {}: {}: {}\n", first.algorithm, sizes, name_of(first.status), first.reason) +
+         blocked_text(first.blocked) + findings_text(first.proof_failures);
+}
+
+std::string footers_text(const std::vector<Point>& points, std::size_t begin, std::size_t end) {
+  std::string text;
+  for (std::size_t i = begin; i < end;) {
+    std::size_t next = i + 1;
+    if (points[i].status != PointStatus::ok) {
+      while (next < end && same_footer(points[i], points[next])) ++next;
+      text += footer_text(points[i], points[next - 1], next - i);
+    }
+    i = next;
+  }
+  return text;
+}
+
+std::string summary_text(const std::vector<Point>& points, std::size_t begin, std::size_t end) {
+  std::size_t ok = 0;
+  std::uint64_t fingerprint = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (points[i].status == PointStatus::ok) ++ok;
+    fingerprint = mix64(fingerprint ^ points[i].fingerprint.value_or(0));
+  }
+  const std::size_t count = end - begin;
+  const std::string which = ok == count ? fmt::format("{}", ok) : fmt::format("{} of {}", ok, count);
+  return fmt::format("# {} {} ok, each schedule proven; fingerprint of all points {:016x}\n", which,
+                     count == 1 ? "point" : "points", fingerprint);
+}
+
+}  // namespace
+
+std::string short_link_name(const std::string& name) {
+  const std::string arrow = " -> ";
+  const std::size_t at = name.find(arrow);
+  if (at == std::string::npos) return name;
+  const std::string source = name.substr(0, at);
+  std::string target = name.substr(at + arrow.size());
+  const std::size_t slash = source.find('/');
+  if (slash != std::string::npos && target.compare(0, slash + 1, source, 0, slash + 1) == 0) {
+    target.erase(0, slash + 1);
+  }
+  return source + "->" + target;
+}
+
+std::string table_text(const std::vector<Point>& points) {
+  std::string text;
+  for (std::size_t begin = 0; begin < points.size();) {
+    std::size_t end = begin + 1;
+    while (end < points.size() && same_table(points[begin], points[end])) ++end;
+    if (begin > 0) text += "\n";
+    text += heading_text(points[begin]) + rows_text(points, begin, end) + footers_text(points, begin, end) +
+            summary_text(points, begin, end);
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace collsim
