@@ -1,0 +1,162 @@
+// FluidNetwork: draining messages share resources max-min fairly.
+//
+// A resource is anything with a capacity: a link, the reduction unit of a GPU. A flow is a reusable slot with
+// a fixed route over resources; at most one message drains through it at a time. Rates change only when a
+// message starts, when one has drained or when a capacity changes; all changes of an instant are applied
+// first, then settle() solves once.
+//
+// Rates are integers in microbytes per second: the tightest resource gives floor(free / unfrozen flows) to
+// each of its unfrozen flows, and all resources with that same share freeze together (progressive filling;
+// Bertsekas and Gallager, Data Networks, section 6.5.2). Work left is bytes * 10^18 minus rate * picoseconds,
+// in 128 bits; a message has drained at the first picosecond with nothing left. No floating point: the result
+// does not depend on order or compiler.
+//
+// Only what an event touches is solved again:
+//   - A flow alone could use its solo rate, the smallest capacity on its route. A resource whose flows' solo
+//   rates sum
+//     to no more than its capacity is slack: it can bind nobody, and connects nobody. A flow that meets only
+//     slack resources drains at its solo rate and disturbs no other flow.
+//   - freeze() drops the resources that are slack whatever drains (sum over exclusive keys of the largest
+//   solo rate
+//     <= capacity) from all routes.
+//   - Elsewhere the connected component of contended resources and their flows is solved.
+//
+// Complexity  start and finish O(route); settle O(component * log(component)), O(1) a flow where nothing is
+// contended.
+//             Memory O(sum of routes). Nothing is allocated after freeze() but the growth of work lists.
+// Limits      Fewer than 10^6 flows on one resource are treated exactly as slack or not; more count as
+// contended.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace collsim {
+
+using ResourceId = std::uint32_t;
+using FlowId = std::uint32_t;
+
+class FluidNetwork {
+ public:
+  // A flow that will have drained `delay` from now, unless a later settle() says otherwise.
+  struct Scheduled {
+    FlowId flow;
+    Duration delay;
+  };
+
+  // `changes`: its capacity may be set later. REQUIRES: capacity > 0
+  ResourceId add_resource(Bandwidth capacity, bool changes = false);
+  // Flows with equal `exclusive` never drain at once and must be added one after the other. A resource occurs
+  // at most once in a route. REQUIRES: the route is not empty or rate_max is given
+  FlowId add_flow(std::span<const ResourceId> route, std::optional<Bandwidth> rate_max,
+                  std::uint64_t exclusive);
+  // No resources or flows after this.
+  void freeze();
+
+  // Time to drain `size` with nobody else there.
+  Duration alone(FlowId flow, Bytes size) const { return time_at(flows_[flow].solo, size); }
+
+  // REQUIRES: the flow is idle, size > 0
+  void start(FlowId flow, Bytes size);
+  // Whether the flow's message has drained at `now`; false for a schedule that was overtaken.
+  bool drained(FlowId flow, Instant now) const { return flows_[flow].drained_at == now.picoseconds(); }
+  // The flow becomes idle. REQUIRES: drained(flow, now)
+  void finish(FlowId flow);
+  // REQUIRES: the resource was added with `changes`
+  void set_capacity(ResourceId resource, Bandwidth capacity, Instant now);
+
+  // Solves after the changes of this instant and appends the flows whose draining was planned anew.
+  void settle(Instant now, std::vector<Scheduled>& scheduled);
+  // Whether a message would drain after the end of simulated time (2^62 ps); it is then never scheduled.
+  bool overflowed() const { return overflowed_; }
+
+  // Rate of a flow after settle(), in microbytes per second; 0 if idle. For tests.
+  Int128 rate(FlowId flow) const;
+  // Solves of a component and flows in them, for --timing.
+  std::int64_t solves() const { return solves_; }
+  std::int64_t flows_solved() const { return flows_solved_; }
+
+ private:
+  enum class State : std::uint8_t { idle, fresh, solo, shared };
+  struct Flow {
+    Int128 work_left = 0;           // state shared: at `since`, in 10^-18 byte
+    Int128 rate = 0;                // state shared
+    std::int64_t solo = 0;          // bytes/s
+    std::int64_t fixed_rate = 0;    // bytes/s: rate_max and the capacities of dropped resources
+    std::int64_t bytes = 0;         // of the message
+    std::int64_t since = 0;         // ps: state solo: start; state shared: last change of rate
+    std::int64_t drained_at = -1;   // ps, or -1
+    std::uint32_t route_begin = 0;  // into hops_
+    std::uint32_t route_size = 0;
+    std::uint32_t mark = 0;  // settle number in which it was visited
+    State state = State::idle;
+  };
+  struct Resource {
+    Int128 solo_sum = 0;             // of active flows, bytes/s
+    Int128 free = 0;                 // while solving, microbytes/s
+    std::int64_t capacity = 0;       // bytes/s
+    std::uint32_t first_hop = none;  // list of active hops
+    std::uint32_t active = 0;        // its length
+    std::uint32_t unfrozen = 0;      // while solving
+    std::uint32_t mark = 0;          // settle number in which it was visited
+    bool changes = false;
+    bool dirty = false;      // in dirty_
+    bool contended = false;  // at the last settle that looked at it
+  };
+  struct Hop {
+    ResourceId resource;
+    FlowId flow;
+    std::uint32_t next = none;  // active hops of the same resource
+    std::uint32_t previous = none;
+  };
+  struct Share {
+    Int128 share;
+    ResourceId resource;
+  };
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+  static Duration time_at(std::int64_t bytes_per_second, Bytes size);
+  static bool binds(const Resource& resource);
+  std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.route_begin, flow.route_size}; }
+  void find_slack(std::vector<char>& slack) const;
+  void drop(const std::vector<char>& slack);
+  void link(std::uint32_t hop);
+  void unlink(std::uint32_t hop);
+  void touch(ResourceId resource);
+  void set_solo(Flow& flow, std::int64_t solo, Instant now);
+  std::int64_t solo_of(const Flow& flow) const;
+  void bring_up_to(Flow& flow, Instant now);
+  void plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled);
+  void plan_solo(FlowId id, Instant now, std::vector<Scheduled>& scheduled);
+  void collect_component();
+  void fill();
+  void fill_heap();
+  bool next_share(Int128& share);
+  void freeze_flow(FlowId id, Int128 share);
+
+  std::vector<Resource> resources_;
+  std::vector<Flow> flows_;
+  std::vector<Hop> hops_;
+  std::vector<std::uint64_t> exclusive_;  // [flow], until freeze()
+  std::vector<FlowId> fresh_;             // started since the last settle
+  std::vector<ResourceId> dirty_;         // contended resources touched since the last settle
+  std::vector<ResourceId> component_;     // while solving: contended resources
+  std::vector<FlowId> members_;           // while solving: flows
+  std::vector<Int128> new_rate_;          // parallel to members_; -1: unfrozen
+  std::vector<std::uint32_t> position_;   // [flow]: its place in members_
+  std::vector<Share> heap_;
+  std::vector<ResourceId> tightest_;
+  std::vector<std::uint32_t> by_solo_;  // places in members_, by increasing solo rate
+  std::size_t next_by_solo_ = 0;
+  std::uint32_t settle_number_ = 0;
+  bool frozen_ = false;
+  bool overflowed_ = false;
+  std::int64_t solves_ = 0;
+  std::int64_t flows_solved_ = 0;
+};
+
+}  // namespace collsim
