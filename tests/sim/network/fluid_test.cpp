@@ -1,0 +1,368 @@
+#include "sim/network/fluid.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "sim/core/random.hpp"
+
+using namespace collsim;
+
+namespace {
+
+Bandwidth rate_of(std::int64_t bytes_per_second) { return Bandwidth::bytes_per_second(bytes_per_second); }
+
+struct Network {
+  std::vector<std::int64_t> capacity;           // [resource] bytes/s
+  std::vector<std::vector<ResourceId>> routes;  // [flow]
+  std::vector<std::int64_t> rate_max;           // [flow], 0 = none
+};
+
+// The integer rule of the contract, from its definition: every share is computed anew in each round, a flow's
+// own limit is a resource that nobody else uses, and all resources with the smallest share freeze together.
+std::vector<Int128> reference_rates(const Network& network, const std::vector<char>& active) {
+  std::vector<Int128> capacity;
+  for (const std::int64_t value : network.capacity) capacity.push_back(Int128{value} * 1'000'000);
+  std::vector<std::vector<std::size_t>> routes;
+  for (std::size_t flow = 0; flow < network.routes.size(); ++flow) {
+    routes.emplace_back(network.routes[flow].begin(), network.routes[flow].end());
+    if (network.rate_max[flow] > 0) {
+      routes.back().push_back(capacity.size());
+      capacity.push_back(Int128{network.rate_max[flow]} * 1'000'000);
+    }
+  }
+  std::vector<Int128> rates(network.routes.size(), -1);
+  for (std::size_t flow = 0; flow < rates.size(); ++flow)
+    if (active[flow] == 0) rates[flow] = 0;
+  for (;;) {
+    std::vector<Int128> free = capacity;
+    std::vector<Int128> unfrozen(capacity.size(), 0);
+    for (std::size_t flow = 0; flow < rates.size(); ++flow)
+      for (const std::size_t resource : routes[flow]) {
+        if (rates[flow] < 0)
+          ++unfrozen[resource];
+        else
+          free[resource] -= rates[flow];
+      }
+    Int128 smallest = -1;
+    for (std::size_t resource = 0; resource < capacity.size(); ++resource)
+      if (unfrozen[resource] > 0 && (smallest < 0 || free[resource] / unfrozen[resource] < smallest))
+        smallest = free[resource] / unfrozen[resource];
+    if (smallest < 0) return rates;
+    const std::vector<Int128> before = rates;
+    for (std::size_t flow = 0; flow < rates.size(); ++flow)
+      for (const std::size_t resource : routes[flow])
+        if (before[flow] < 0 && free[resource] / unfrozen[resource] == smallest) rates[flow] = smallest;
+  }
+}
+
+// The real-valued max-min solution, by progressive filling in long double.
+std::vector<long double> real_rates(const Network& network, const std::vector<char>& active) {
+  std::vector<long double> rates(network.routes.size(), 0);
+  std::vector<char> frozen(rates.size());
+  for (std::size_t flow = 0; flow < rates.size(); ++flow) frozen[flow] = active[flow] == 0;
+  for (;;) {
+    long double step = -1;
+    const auto bound = [&](long double value) { step = step < 0 ? value : std::min(step, value); };
+    std::vector<long double> used(network.capacity.size());
+    std::vector<int> growing(network.capacity.size());
+    for (std::size_t flow = 0; flow < rates.size(); ++flow) {
+      for (const ResourceId resource : network.routes[flow]) {
+        used[resource] += rates[flow];
+        growing[resource] += frozen[flow] == 0;
+      }
+      if (frozen[flow] == 0 && network.rate_max[flow] > 0)
+        bound(static_cast<long double>(network.rate_max[flow]) - rates[flow]);
+    }
+    for (std::size_t resource = 0; resource < used.size(); ++resource)
+      if (growing[resource] > 0)
+        bound((static_cast<long double>(network.capacity[resource]) - used[resource]) / growing[resource]);
+    if (step < 0) return rates;
+    for (std::size_t flow = 0; flow < rates.size(); ++flow)
+      if (frozen[flow] == 0) rates[flow] += step;
+    for (std::size_t flow = 0; flow < rates.size(); ++flow) {
+      if (frozen[flow] != 0) continue;
+      bool full = network.rate_max[flow] > 0 &&
+                  rates[flow] >= static_cast<long double>(network.rate_max[flow]) * (1 - 1e-15L);
+      for (const ResourceId resource : network.routes[flow]) {
+        const long double now = used[resource] + step * growing[resource];
+        full = full || now >= static_cast<long double>(network.capacity[resource]) * (1 - 1e-15L);
+      }
+      frozen[flow] = full;
+    }
+  }
+}
+
+Network random_network(Random& random) {
+  Network network;
+  const auto resources = 1 + random.below(8);
+  const auto flows = 1 + random.below(12);
+  for (std::uint64_t index = 0; index < resources; ++index)
+    network.capacity.push_back(random.below(2) == 0
+                                   ? 1 + static_cast<std::int64_t>(random.below(1'000'000'000'000))
+                                   : static_cast<std::int64_t>(1 + random.below(4)) * 25'000'000'000);
+  for (std::uint64_t index = 0; index < flows; ++index) {
+    std::vector<ResourceId> route(resources);
+    std::iota(route.begin(), route.end(), 0U);
+    for (std::size_t place = route.size(); place > 1; --place)
+      std::swap(route[place - 1], route[random.below(place)]);
+    route.resize(1 + random.below(std::min<std::uint64_t>(4, resources)));
+    network.routes.push_back(route);
+    network.rate_max.push_back(
+        random.below(4) == 0 ? 1 + static_cast<std::int64_t>(random.below(60'000'000'000)) : 0);
+  }
+  return network;
+}
+
+FluidNetwork fluid_of(const Network& network) {
+  FluidNetwork fluid;
+  for (const std::int64_t capacity : network.capacity) fluid.add_resource(rate_of(capacity));
+  for (std::size_t flow = 0; flow < network.routes.size(); ++flow)
+    fluid.add_flow(network.routes[flow],
+                   network.rate_max[flow] > 0 ? std::optional(rate_of(network.rate_max[flow])) : std::nullopt,
+                   flow);
+  fluid.freeze();
+  return fluid;
+}
+
+// Runs messages to their end; returns when each had drained, in ps.
+std::vector<std::int64_t> drain_times(FluidNetwork& fluid, const std::vector<std::int64_t>& bytes,
+                                      const std::vector<std::int64_t>& start_ps) {
+  std::vector<std::int64_t> planned(bytes.size(), -1);
+  std::vector<std::int64_t> done(bytes.size(), -1);
+  std::vector<FluidNetwork::Scheduled> scheduled;
+  for (;;) {
+    std::int64_t next = -1;
+    for (std::size_t flow = 0; flow < bytes.size(); ++flow) {
+      if (done[flow] >= 0) continue;
+      const std::int64_t at = planned[flow] >= 0 ? planned[flow] : start_ps[flow];
+      if (next < 0 || at < next) next = at;
+    }
+    if (next < 0) return done;
+    const Instant now = Instant::picoseconds(next);
+    for (std::size_t flow = 0; flow < bytes.size(); ++flow) {
+      if (done[flow] >= 0) continue;
+      if (planned[flow] < 0 && start_ps[flow] == next)
+        fluid.start(static_cast<FlowId>(flow), Bytes(bytes[flow]));
+      if (planned[flow] == next) {
+        REQUIRE(fluid.drained(static_cast<FlowId>(flow), now));
+        fluid.finish(static_cast<FlowId>(flow));
+        done[flow] = next;
+      }
+    }
+    scheduled.clear();
+    fluid.settle(now, scheduled);
+    for (const auto& plan : scheduled) planned[plan.flow] = next + plan.delay.picoseconds();
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("sim/network") {
+  TEST_CASE("FluidNetwork gives the integer max-min rates on random networks with flows coming and going") {
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+      CAPTURE(seed);
+      Random random(seed);
+      const Network network = random_network(random);
+      FluidNetwork fluid = fluid_of(network);
+      std::vector<char> active(network.routes.size());
+      std::vector<std::int64_t> planned(active.size(), 0);
+      std::vector<FluidNetwork::Scheduled> scheduled;
+      std::int64_t now = 0;
+      for (int round = 0; round < 6; ++round) {
+        // Advance to some planned drain, or start idle flows, or both.
+        std::int64_t next = -1;
+        for (std::size_t flow = 0; flow < active.size(); ++flow)
+          if (active[flow] != 0 && (next < 0 || planned[flow] < next)) next = planned[flow];
+        if (next > 0 && random.below(2) == 0) {
+          now = next;
+          for (std::size_t flow = 0; flow < active.size(); ++flow)
+            if (active[flow] != 0 && planned[flow] == now) {
+              REQUIRE(fluid.drained(static_cast<FlowId>(flow), Instant::picoseconds(now)));
+              fluid.finish(static_cast<FlowId>(flow));
+              active[flow] = 0;
+            }
+        }
+        for (std::size_t flow = 0; flow < active.size(); ++flow)
+          if (active[flow] == 0 && random.below(2) == 0) {
+            fluid.start(static_cast<FlowId>(flow),
+                        Bytes(1 + static_cast<std::int64_t>(random.below(1'000'000))));
+            active[flow] = 1;
+          }
+        scheduled.clear();
+        fluid.settle(Instant::picoseconds(now), scheduled);
+        for (const auto& plan : scheduled) planned[plan.flow] = now + plan.delay.picoseconds();
+        const std::vector<Int128> expected = reference_rates(network, active);
+        const std::vector<long double> real = real_rates(network, active);
+        for (std::size_t flow = 0; flow < active.size(); ++flow) {
+          REQUIRE(static_cast<long double>(fluid.rate(static_cast<FlowId>(flow))) ==
+                  static_cast<long double>(expected[flow]));
+          if (real[flow] > 1'000'000) {
+            const long double ratio = static_cast<long double>(expected[flow]) / (real[flow] * 1e6L);
+            REQUIRE(std::abs(ratio - 1) < 1e-9L);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("FluidNetwork drains messages as an integration from scratch does, to the picosecond") {
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+      CAPTURE(seed);
+      Random random(1000 + seed);
+      const Network network = random_network(random);
+      std::vector<std::int64_t> bytes;
+      std::vector<std::int64_t> start;
+      for (std::size_t flow = 0; flow < network.routes.size(); ++flow) {
+        bytes.push_back(1 + static_cast<std::int64_t>(random.below(1 << 20)));
+        start.push_back(static_cast<std::int64_t>(random.below(5)) * 3'000'000);
+      }
+      FluidNetwork fluid = fluid_of(network);
+      const std::vector<std::int64_t> fast = drain_times(fluid, bytes, start);
+
+      // Slow: all rates anew at every instant at which something starts or drains.
+      std::vector<Int128> left;
+      for (const std::int64_t size : bytes) left.push_back(Int128{size} * 1'000'000'000'000'000'000);
+      std::vector<char> active(bytes.size());
+      std::vector<std::int64_t> slow(bytes.size(), -1);
+      std::int64_t now = 0;
+      for (;;) {
+        for (std::size_t flow = 0; flow < bytes.size(); ++flow) {
+          if (active[flow] != 0 && left[flow] <= 0) {
+            active[flow] = 0;
+            slow[flow] = now;
+          }
+          if (start[flow] == now && slow[flow] < 0) active[flow] = 1;
+        }
+        const std::vector<Int128> rates = reference_rates(network, active);
+        std::int64_t next = -1;
+        for (std::size_t flow = 0; flow < bytes.size(); ++flow) {
+          std::int64_t at = -1;
+          if (active[flow] != 0)
+            at = now + static_cast<std::int64_t>((left[flow] + rates[flow] - 1) / rates[flow]);
+          if (slow[flow] < 0 && active[flow] == 0) at = start[flow];
+          if (at >= 0 && (next < 0 || at < next)) next = at;
+        }
+        if (next < 0) break;
+        for (std::size_t flow = 0; flow < bytes.size(); ++flow)
+          if (active[flow] != 0) left[flow] -= rates[flow] * (next - now);
+        now = next;
+      }
+      CHECK(fast == slow);
+    }
+  }
+
+  TEST_CASE("FluidNetwork does not depend on the order in which flows are added") {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      CAPTURE(seed);
+      Random random(5000 + seed);
+      const Network network = random_network(random);
+      Network reversed = network;
+      std::reverse(reversed.routes.begin(), reversed.routes.end());
+      std::reverse(reversed.rate_max.begin(), reversed.rate_max.end());
+      std::vector<std::int64_t> bytes;
+      for (std::size_t flow = 0; flow < network.routes.size(); ++flow)
+        bytes.push_back(1 + static_cast<std::int64_t>(random.below(1 << 20)));
+      std::vector<std::int64_t> start(bytes.size(), 0);
+      FluidNetwork one = fluid_of(network);
+      FluidNetwork two = fluid_of(reversed);
+      const std::vector<std::int64_t> forward = drain_times(one, bytes, start);
+      std::reverse(bytes.begin(), bytes.end());
+      std::vector<std::int64_t> backward = drain_times(two, bytes, start);
+      std::reverse(backward.begin(), backward.end());
+      CHECK(forward == backward);
+    }
+  }
+
+  TEST_CASE("FluidNetwork shares two links among three flows as the textbook says") {
+    // Capacities ab = 10, bc = 4; flows AC, AB, BC get 2, 8, 2.
+    Network network{{10, 4}, {{0, 1}, {0}, {1}}, {0, 0, 0}};
+    FluidNetwork fluid = fluid_of(network);
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    for (FlowId flow = 0; flow < 3; ++flow) fluid.start(flow, Bytes(100));
+    fluid.settle(Instant(), scheduled);
+    CHECK(fluid.rate(0) == 2'000'000);
+    CHECK(fluid.rate(1) == 8'000'000);
+    CHECK(fluid.rate(2) == 2'000'000);
+  }
+
+  TEST_CASE("FluidNetwork reproduces the known completion times of shared links") {
+    constexpr std::int64_t second = 1'000'000'000'000;
+    SUBCASE("parking lot: three links of 12, one flow over all, one over each") {
+      Network network{{12, 12, 12}, {{0, 1, 2}, {0}, {1}, {2}}, {0, 0, 0, 0}};
+      FluidNetwork fluid = fluid_of(network);
+      CHECK(drain_times(fluid, {60, 60, 60, 60}, {0, 0, 0, 0}) ==
+            std::vector<std::int64_t>{10 * second, 10 * second, 10 * second, 10 * second});
+    }
+    SUBCASE("incast of eight into 100") {
+      Network network{{100}, std::vector<std::vector<ResourceId>>(8, {0}), std::vector<std::int64_t>(8, 0)};
+      FluidNetwork fluid = fluid_of(network);
+      CHECK(drain_times(fluid, std::vector<std::int64_t>(8, 25), std::vector<std::int64_t>(8, 0)) ==
+            std::vector<std::int64_t>(8, 2 * second));
+    }
+    SUBCASE("dumbbell of 10 GB/s with a late flow") {
+      // A third of 10 GB/s is no whole number of microbytes: the rounding may cost a picosecond.
+      constexpr std::int64_t giga = 1'000'000'000;
+      Network network{{10 * giga}, {{0}, {0}, {0}}, {0, 0, 0}};
+      FluidNetwork fluid = fluid_of(network);
+      const auto times = drain_times(fluid, {100 * giga, 100 * giga, 50 * giga}, {0, 5 * second, 0});
+      const std::vector<std::int64_t> expected = {22'500'000'000'000, 25 * second, 12'500'000'000'000};
+      for (std::size_t flow = 0; flow < 3; ++flow) {
+        CHECK(times[flow] >= expected[flow]);
+        CHECK(times[flow] <= expected[flow] + 1);
+      }
+    }
+    SUBCASE("two links, flows that end free capacity for the others") {
+      Network network{{10, 4}, {{0, 1}, {0}, {1}}, {0, 0, 0}};
+      FluidNetwork fluid = fluid_of(network);
+      CHECK(drain_times(fluid, {40, 100, 12}, {0, 0, 0}) ==
+            std::vector<std::int64_t>{13 * second, 14 * second, 6 * second});
+    }
+  }
+
+  TEST_CASE("FluidNetwork replans running flows when a capacity changes") {
+    FluidNetwork fluid;
+    const ResourceId link = fluid.add_resource(rate_of(100), true);
+    const FlowId one = fluid.add_flow({&link, 1}, std::nullopt, 0);
+    const FlowId two = fluid.add_flow({&link, 1}, std::nullopt, 1);
+    fluid.freeze();
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    const auto at = [](std::int64_t seconds) { return Instant::picoseconds(seconds * 1'000'000'000'000); };
+    fluid.start(one, Bytes(1000));
+    fluid.settle(at(0), scheduled);
+    CHECK(scheduled.back().delay.picoseconds() == 10'000'000'000'000);
+    // After 2 s 800 B are left; at 50 B/s they take 16 s.
+    fluid.set_capacity(link, rate_of(50), at(2));
+    fluid.settle(at(2), scheduled);
+    CHECK(scheduled.back().delay.picoseconds() == 16'000'000'000'000);
+    CHECK_FALSE(fluid.drained(one, at(10)));
+    // Shared with a second flow from 4 s on: 700 B left at 25 B/s.
+    fluid.start(two, Bytes(25));
+    fluid.settle(at(4), scheduled);
+    CHECK(fluid.rate(one) == 25'000'000);
+    CHECK(fluid.rate(two) == 25'000'000);
+    // Down: nothing moves. Up again at 100: 50 each.
+    fluid.set_capacity(link, rate_of(0), at(4));
+    scheduled.clear();
+    fluid.settle(at(4), scheduled);
+    CHECK(scheduled.empty());
+    CHECK(fluid.rate(one) == 0);
+    fluid.set_capacity(link, rate_of(100), at(9));
+    fluid.settle(at(9), scheduled);
+    CHECK(fluid.rate(one) == 50'000'000);
+    CHECK(scheduled.size() == 2);
+  }
+
+  TEST_CASE("FluidNetwork reports a message that would outlast simulated time instead of planning it") {
+    Network network{{1}, {{0}}, {0}};
+    FluidNetwork fluid = fluid_of(network);
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    fluid.start(0, Bytes(std::int64_t{1} << 50));
+    fluid.settle(Instant(), scheduled);
+    CHECK(scheduled.empty());
+    CHECK(fluid.overflowed());
+  }
+}
