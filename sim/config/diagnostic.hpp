@@ -7,21 +7,27 @@
 //       expected one of kind, levels, radix, oversubscription, bandwidth, latency, reduction
 //       did you mean 'bandwidth'?
 //
-// Collected (at most 20, then a line says how many more), sorted by place. Input is bad = exit code 65.
+// Collected, sorted by place; the text shows at most 20 errors and 20 warnings, then a line says how many
+// more. Input is bad = exit code 65. Nothing here depends on the length of the input: lines are cut, and
+// beyond 1,000 diagnostics only their number is kept.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/core/spelling.hpp"  // nearest()
 
 namespace collsim {
 
 enum class Severity { error, warning };
 
 struct Place {
-  std::string file;  // as the user wrote it; "--set" for an override, "<command line>" for an option
-  int line = 0;      // 1-based; 0: the file as a whole
-  int column = 0;    // 1-based
+  std::string
+      file;        // as the user wrote it; "--set key=value" for an override, "<command line>" for an option
+  int line = 0;    // 1-based; 0: the file as a whole
+  int column = 0;  // 1-based
 };
 
 struct Diagnostic {
@@ -32,12 +38,13 @@ struct Diagnostic {
   std::string source;    // the source line, or empty
   std::string expected;  // "expected ..." without the word, or empty
   std::string hint;      // the nearest right spelling, or empty
+  int caret = 0;         // 1-based place in `source` of what is meant; 0: place.column
 };
 
 class Diagnostics {
  public:
   void add(Diagnostic diagnostic);
-  bool has_errors() const;
+  bool has_errors() const { return errors_ > 0; }
   bool empty() const { return items_.empty(); }
   const std::vector<Diagnostic>& items() const { return items_; }
   // All of them as text, sorted by place, each as shown above.
@@ -45,9 +52,11 @@ class Diagnostics {
 
  private:
   std::vector<Diagnostic> items_;
+  std::size_t errors_ = 0;  // added, kept or not
+  std::size_t warnings_ = 0;
 };
 
-// The candidate nearest to `word` by edit distance, if it is at most max(1, length / 3) away; else "".
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+// `line` without its line end, cut around `column` if it is long; fills source and caret of `diagnostic`.
+void show_line(Diagnostic& diagnostic, std::string_view line, int column);
 
 }  // namespace collsim

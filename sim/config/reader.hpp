@@ -44,8 +44,14 @@ struct ReadResult {
   std::function<Diagnostic(std::string_view key)> at;
 };
 
+// What the caller needs: `cluster` reads a file that may lack algorithm and size (then those lists are
+// empty).
+enum class ReadFor { run, cluster };
+
+// Layers: preset < file < overrides; maps are merged key by key, everything else is replaced.
 ReadResult read_experiment(std::string_view text, const std::string& file,
-                           const std::vector<Override>& overrides, const Registries& registries);
+                           const std::vector<Override>& overrides, const Registries& registries,
+                           ReadFor purpose = ReadFor::run);
 
 // The JSON Schema (draft 2020-12) of an experiment file, from the same table of keys.
 std::string experiment_schema(const Registries& registries);

@@ -1,0 +1,110 @@
+#include <nlohmann/json.hpp>
+
+#include "sim/config/reader.hpp"
+#include "sim/config/table.hpp"
+#include "sim/core/quantity_text.hpp"
+
+namespace collsim {
+namespace {
+
+using config::Count;
+using config::Form;
+using config::Key;
+using Json = nlohmann::ordered_json;
+
+Json schema_of(const Key& key);
+
+std::string pattern_of(const std::vector<std::string>& units) {
+  std::string alternatives;
+  for (const std::string& unit : units) alternatives += (alternatives.empty() ? "" : "|") + unit;
+  return "^ *[0-9]+(\\.[0-9]+)? *(" + alternatives + ") *$";
+}
+
+Json map_schema(const Key& key) {
+  Json result = {{"type", "object"}, {"properties", Json::object()}};
+  Json required = Json::array();
+  for (const Key& inner : key.keys) {
+    if (inner.form == Form::later) continue;
+    result["properties"][inner.name] = schema_of(inner);
+    if (inner.required &&
+        !(key.name == "cluster" || key.name == "fabric" || key.name == "interconnect" || key.name == "nics"))
+      required.push_back(inner.name);
+  }
+  if (!required.empty()) result["required"] = required;
+  result["additionalProperties"] = false;
+  return result;
+}
+
+Json name_schema(const Key& key) {
+  Json names = key.names;
+  for (const std::string& alias : key.aliases) names.push_back(alias);
+  if (names.empty()) return {{"type", "string"}};
+  return {{"enum", names}};
+}
+
+Json one_schema(const Key& key) {
+  switch (key.form) {
+    case Form::integer: {
+      const Json number = {{"type", "integer"}, {"minimum", key.minimum}, {"maximum", key.maximum}};
+      if (!key.automatic) return number;
+      return {{"anyOf", Json::array({number, {{"const", "auto"}}})}};
+    }
+    case Form::size:
+      return {{"type", "string"}, {"pattern", pattern_of(size_units())}};
+    case Form::bandwidth:
+      return {{"type", "string"}, {"pattern", pattern_of(bandwidth_units())}};
+    case Form::duration:
+      return {{"type", "string"}, {"pattern", pattern_of(time_units())}};
+    case Form::boolean:
+      return {{"type", "boolean"}};
+    case Form::name:
+      return name_schema(key);
+    case Form::fraction:
+      return {{"anyOf", Json::array({{{"type", "number"}, {"minimum", key.minimum}, {"maximum", key.maximum}},
+                                     {{"type", "string"}, {"pattern", "^[0-9]+(:[0-9]+|\\.[0-9]+)?$"}}})}};
+    case Form::table:
+    case Form::later:
+      break;
+  }
+  return map_schema(key);
+}
+
+// The alternatives for one value: itself, a bare value for a map, a map for a bare value.
+Json value_schema(const Key& key) {
+  Json one = one_schema(key);
+  if (key.form == Form::table && !key.short_form.empty())
+    return {{"anyOf", Json::array({one_schema(*config::find_key(key.keys, key.short_form)), one})}};
+  if (key.form != Form::table && !key.keys.empty()) return {{"anyOf", Json::array({one, map_schema(key)})}};
+  return one;
+}
+
+std::string description_of(const Key& key) {
+  std::string text = key.description;
+  if (!key.used_by.empty()) text += " (kind " + config::joined(key.used_by) + ")";
+  return text;
+}
+
+Json schema_of(const Key& key) {
+  const Json one = value_schema(key);
+  const Json list = {{"type", "array"}, {"items", one}, {"minItems", 1}};
+  Json result;
+  const std::string description = description_of(key);
+  if (!description.empty()) result["description"] = description;
+  if (!key.fallback.empty()) result["default"] = key.fallback;
+  if (key.count == Count::one) result.update(one);
+  if (key.count == Count::many) result.update(list);
+  if (key.count == Count::one_or_many) result["anyOf"] = Json::array({one, list});
+  return result;
+}
+
+}  // namespace
+
+std::string experiment_schema(const Registries& registries) {
+  const Key table = config::experiment_table(registries);
+  Json result = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "collsim experiment"}};
+  result.update(schema_of(table));
+  return result.dump(2) + "\n";
+}
+
+}  // namespace collsim
