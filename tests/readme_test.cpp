@@ -11,7 +11,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -101,6 +103,11 @@ void replace_output(std::vector<std::string>& lines, const Shown& shown, const s
   lines.insert(at, fresh.begin(), fresh.end());
 }
 
+void write_script(const std::filesystem::path& path, const std::string& body) {
+  std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
 }  // namespace
 
 TEST_CASE("README opens with the two commands") {
@@ -124,6 +131,27 @@ TEST_CASE("quickstart.sh refuses what it does not know") {
   CHECK(run(setup_shown + " tests").exit_code == 2);
   CHECK(run(setup_shown + " test again").exit_code == 2);
   CHECK(run(setup_shown + " ''").exit_code == 2);
+}
+
+TEST_CASE("Set-up installs the packages that are missing and calls nothing when none is") {
+  const std::filesystem::path folder = std::filesystem::current_path() / "fake_debian";
+  std::filesystem::create_directories(folder);
+  const std::string calls = (folder / "calls").string();
+  write_script(folder / "apt-get", "echo \"$DEBIAN_FRONTEND $*\" >> '" + calls + "'");
+  write_script(folder / "sudo", "exec \"$@\"");
+  write_script(folder / "dpkg-query", "for last; do :; done; [ $last = g++ ] && printf installed");
+  const auto calls_of = [&](const std::string& packages) {
+    std::ofstream stream(calls, std::ios::trunc);
+    stream.close();
+    CHECK(run("PATH='" + folder.string() + "':\"$PATH\" .ci/install-missing " + packages).exit_code == 0);
+    std::ifstream seen(calls);
+    return std::string(std::istreambuf_iterator<char>(seen), {});
+  };
+  CHECK(calls_of("g++") == "");
+  CHECK(calls_of("cmake g++ ccache").find(" update") != std::string::npos);
+  CHECK(calls_of("cmake g++ ccache")
+            .find("noninteractive install -q --yes --no-install-recommends cmake ccache\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("README's commands run and print what it shows") {
