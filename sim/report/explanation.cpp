@@ -15,12 +15,11 @@ std::string point_title(const Point& point) {
 }
 
 std::string shares_text(const CriticalPath& path, Duration time) {
-  Columns columns({Align::left, Align::right, Align::left, Align::right, Align::left});
+  Columns columns({Align::left, Align::right, Align::right});
   const auto add = [&](const char* name, Duration part) {
-    const std::int64_t whole = time.picoseconds();
-    const std::optional<Ratio> share =
-        whole > 0 ? std::optional<Ratio>(Ratio{part.picoseconds(), whole}) : std::nullopt;
-    columns.add({name, decimal_text({part.picoseconds(), 1'000'000}, 2), "us", percent_text(share), "%"});
+    std::optional<Ratio> share;
+    if (time.picoseconds() > 0) share = Ratio{part.picoseconds(), time.picoseconds()};
+    columns.add({name, decimal_text({part.picoseconds(), 1'000'000}, 2) + " us", percent_text(share) + " %"});
   };
   add("launch", path.launch);
   add("overhead", path.overhead);
@@ -33,13 +32,12 @@ std::string shares_text(const CriticalPath& path, Duration time) {
 }
 
 std::string bound_sentence(const Point& point) {
-  const std::string limit = point.bound.reason == "latency"
-                                ? "the latency between the two ranks farthest apart"
+  const std::string cause = point.bound.reason == "latency"
+                                ? "the latency between the farthest ranks"
                                 : "what must cross the cut '" + point.bound.reason + "'";
   return fmt::format(
-      "  bound: no algorithm can take less than {} us on this cluster, because of {}; "
-      "this one reaches {} % of it\n",
-      microseconds_text(point.bound.time), limit, percent_text(optimality(point)));
+      "  bound: no algorithm takes less than {} us here, because of {}; this reaches {} % of it\n",
+      microseconds_text(point.bound.time), cause, percent_text(optimality(point)));
 }
 
 std::string explanation_of(const Point& point) {

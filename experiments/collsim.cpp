@@ -1,0 +1,125 @@
+// The program. Start reading here: run() is the whole pipeline,
+//
+//     text -> Experiment -> (Topology, Schedule) -> RunResult -> report
+//
+// and every arrow is a function from values to a value.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "experiments/command_line.hpp"
+#include "experiments/commands.hpp"
+#include "experiments/files.hpp"
+#include "experiments/inputs.hpp"
+#include "experiments/outputs.hpp"
+#include "experiments/pipeline.hpp"
+#include "sim/report/point.hpp"
+
+namespace collsim::program {
+
+namespace {
+
+struct Input {
+  Experiment experiment;
+  Topology topology;
+};
+
+// Experiment -> Topology.
+Input with_topology(const ReadResult& read) { return {*read.experiment, build_topology(read)}; }
+
+// (Experiment, Topology) -> Schedules -> RunResults -> Points, then -> report.
+std::vector<Point> simulate_and_write(const std::vector<Input>& inputs, const Options& options) {
+  Outputs outputs(options);
+  std::size_t total = 0;
+  for (const Input& input : inputs)
+    total += input.experiment.algorithms.size() * input.experiment.sizes.size();
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Point> points;
+  {
+    Progress progress(total, options.quiet);
+    PipelineOptions pipeline;
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    pipeline.threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores;
+    pipeline.events_max = options.events_max;
+    pipeline.explain = options.explain;
+    pipeline.links = options.links;
+    pipeline.point_done = [&progress] { progress.point_done(); };
+    for (const Input& input : inputs) {
+      for (Point& point : simulate_points(input.experiment, input.topology, pipeline)) {
+        points.push_back(std::move(point));
+      }
+    }
+  }
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  outputs.write(points);
+  if (options.timing) std::fputs(timing_text(points, wall).c_str(), stderr);
+  return points;
+}
+
+std::size_t count_of(const std::vector<Point>& points, PointStatus status) {
+  return static_cast<std::size_t>(std::count_if(
+      points.begin(), points.end(), [status](const Point& point) { return point.status == status; }));
+}
+
+// `impossible_max`: so many points may be impossible without the outcome being negative.
+ExitCode outcome_of(const std::vector<Point>& points, std::size_t impossible_max) {
+  if (count_of(points, PointStatus::limit) > 0) return ExitCode::limit;
+  if (count_of(points, PointStatus::deadlock) > 0) return ExitCode::negative;
+  if (count_of(points, PointStatus::unproven) > 0) return ExitCode::negative;
+  return count_of(points, PointStatus::impossible) > impossible_max ? ExitCode::negative : ExitCode::done;
+}
+
+// The algorithms that `predict` shows where the user names none, or all of them.
+std::string predicted_algorithms(const std::string& wanted) {
+  if (!wanted.empty() && wanted != "all") return wanted;
+  std::string names;
+  for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
+    if (wanted != "all" && !info.in_predict) continue;
+    names += (names.empty() ? "" : ",") + std::string(info.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+// text -> Experiment, for every file before the first is simulated; every point was named by the user.
+ExitCode run(const RunCommand& command, const Options& options) {
+  const std::vector<Override> overrides = overrides_of(options);
+  std::vector<Input> inputs;
+  for (const std::string& file : command.files) {
+    const std::string text = read_input(file);
+    inputs.push_back(with_topology(read_checked(text, file, overrides, options.quiet, ReadFor::run)));
+  }
+  return outcome_of(simulate_and_write(inputs, options), 0);
+}
+
+// The same from words. What the cluster cannot run is noted; only if it can run nothing, that is the outcome.
+ExitCode predict(const PredictCommand& command, const Options& options) {
+  ClusterWords words = command.words;
+  words.algorithms = predicted_algorithms(words.algorithms);
+  if (words.sizes.empty()) words.sizes = "1 KiB:4 GiB:2";
+  std::vector<Input> inputs;
+  inputs.push_back(with_topology(read_words(words, overrides_of(options), options.quiet)));
+  const std::vector<Point> points = simulate_and_write(inputs, options);
+  return outcome_of(points, points.size() - 1);
+}
+
+}  // namespace collsim::program
+
+int main(int argc, char** argv) {
+  using namespace collsim::program;
+  return guarded([&] {
+    const CommandLine line = parse_command_line(argc, argv);
+    const Options& options = line.options;
+    if (const auto* command = std::get_if<RunCommand>(&line.command)) return run(*command, options);
+    if (const auto* command = std::get_if<PredictCommand>(&line.command)) return predict(*command, options);
+    if (const auto* command = std::get_if<DescribeCommand>(&line.command)) return describe(*command, options);
+    if (const auto* command = std::get_if<VerifyCommand>(&line.command)) return verify(*command, options);
+    return list(std::get<ListCommand>(line.command));
+  });
+}

@@ -1,0 +1,158 @@
+#include "experiments/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <utility>
+
+#include "experiments/files.hpp"
+
+namespace collsim::program {
+
+namespace {
+
+constexpr const char* description =
+    "collsim simulates collective operations on GPU clusters, proves what it simulates, and says what limits "
+    "it.\n"
+    "\n"
+    "  collsim predict all_reduce --cluster dgx-h100 --nodes 32\n"
+    "  collsim run experiment.yaml --explain\n"
+    "  collsim verify ring --ranks 1-33,64\n";
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done, 1 negative outcome (deadlock, failed proof, a point that you named is impossible), "
+    "2 usage,\n"
+    "65 bad input, 66 no such input, 70 a bug in collsim, 75 a limit was reached and results are partial.";
+
+CLI::Option* add_set_option(CLI::App& app, Options& options) {
+  return app.add_option("--set", options.settings, "Override a key of the experiment, e.g. cluster.nodes=8")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_input_options(CLI::App& app, Options& options) {
+  add_set_option(app, options);
+  app.add_option("--seed", options.seed, "Seed of all random choices (hashed routes)");
+  app.add_flag("--quiet", options.quiet, "No progress and no warnings");
+}
+
+void add_json_option(CLI::App& app, Options& options) {
+  app.add_option("--json", options.json, "Write JSON to a file, or - for standard output")->type_name("FILE");
+}
+
+void add_point_options(CLI::App& app, Options& options) {
+  add_json_option(app, options);
+  app.add_option("--csv", options.csv, "Write CSV to a file, or - for standard output")->type_name("FILE");
+  add_input_options(app, options);
+  app.add_flag("--explain", options.explain, "Say for each point where its time goes and what limits it");
+  app.add_flag("--links", options.links, "Show the use of the links");
+  app.add_flag("--timing", options.timing, "Wall time, messages and events per second, on standard error");
+  app.add_option("--threads", options.threads, "Points at a time (default: as many as there are cores)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--events-max", options.events_max, "Give up on a point after so many events")
+      ->check(CLI::PositiveNumber);
+}
+
+void add_run(CLI::App& app, CommandLine& line, RunCommand& command) {
+  CLI::App* run = app.add_subcommand("run", "Simulate experiments");
+  run->add_option("FILE", command.files, "Experiment files")->required();
+  add_point_options(*run, line.options);
+  run->callback([&] { line.command = command; });
+}
+
+void add_predict(CLI::App& app, CommandLine& line, PredictCommand& command) {
+  CLI::App* predict =
+      app.add_subcommand("predict", "Simulate a collective on known hardware, without a file");
+  predict->add_option("COLLECTIVE", command.words.collective, "For instance all_reduce")->required();
+  predict->add_option("--cluster", command.words.cluster, "A preset (collsim list hardware) or a file")
+      ->type_name("PRESET")
+      ->required();
+  predict->add_option("--nodes", command.words.nodes, "Number of nodes")->check(CLI::PositiveNumber);
+  predict
+      ->add_option("--size", command.words.sizes,
+                   "8MiB,1GiB or from:to or from:to:factor (default 1KiB:4GiB, factor 2)")
+      ->type_name("SIZES");
+  predict->add_option("--algorithms", command.words.algorithms, "all, or names with commas between")
+      ->type_name("NAMES");
+  add_point_options(*predict, line.options);
+  predict->callback([&] { line.command = command; });
+}
+
+void add_describe(CLI::App& app, CommandLine& line, DescribeCommand& command) {
+  CLI::App* describe = app.add_subcommand("describe", "Show what the cluster of an experiment is made of");
+  describe->add_option("FILE", command.file, "Experiment file")->required();
+  describe->add_option("--dot", command.dot, "Write a Graphviz graph to a file, or - for standard output")
+      ->type_name("FILE");
+  add_json_option(*describe, line.options);
+  add_input_options(*describe, line.options);
+  describe->callback([&] { line.command = command; });
+}
+
+void add_verify(CLI::App& app, CommandLine& line, VerifyCommand& command) {
+  CLI::App* verify = app.add_subcommand("verify", "Prove that an algorithm computes its collective");
+  verify->add_option("ALGORITHM", command.algorithm, "A name of collsim list algorithms")->required();
+  CLI::Option* ranks = verify->add_option("--ranks", command.ranks, "8 or 1-33,64: on an ideal cluster");
+  ranks->type_name("RANKS");
+  CLI::Option* cluster = verify->add_option("--cluster", command.words.cluster, "On a preset or a file");
+  cluster->type_name("FILE")->excludes(ranks);
+  verify->add_option("--nodes", command.words.nodes, "Number of nodes")
+      ->check(CLI::PositiveNumber)
+      ->needs(cluster);
+  verify->add_option("--collective", command.words.collective,
+                     "For instance all_reduce (default: its first)");
+  verify->add_option("--size", command.words.sizes, "Size of the vector (default 1MiB)")->type_name("SIZE");
+  add_json_option(*verify, line.options);
+  add_set_option(*verify, line.options)->needs(cluster);
+  verify->add_flag("--quiet", line.options.quiet, "No warnings");
+  verify->callback([&, ranks, cluster] {
+    if (ranks->count() + cluster->count() == 0) throw CLI::RequiredError("--ranks or --cluster");
+    line.command = command;
+  });
+}
+
+void add_list(CLI::App& app, CommandLine& line, ListCommand& command) {
+  CLI::App* list =
+      app.add_subcommand("list", "Show names, one a line; schema: the JSON Schema of experiments");
+  list->add_option("KIND", command.kind, "What to list")->required()->check(CLI::IsMember(list_kinds()));
+  list->callback([&] { line.command = command; });
+}
+
+// What CLI11 wants to say, on the stream that it belongs to, with an exit code of ours.
+[[noreturn]] void stop_at(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = app.exit(error, out, err);
+  if (code == 0) {
+    write_stdout(out.str());
+    throw Stop{ExitCode::done, ""};
+  }
+  throw Stop{ExitCode::usage, "collsim: " + err.str()};
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  CommandLine line;
+  RunCommand run;
+  PredictCommand predict;
+  DescribeCommand describe;
+  VerifyCommand verify;
+  ListCommand list;
+
+  CLI::App app(description, "collsim");
+  app.set_version_flag("--version", std::string("collsim ") + COLLSIM_VERSION);
+  app.require_subcommand(1);
+  app.footer(exit_codes);
+  add_run(app, line, run);
+  add_predict(app, line, predict);
+  add_describe(app, line, describe);
+  add_verify(app, line, verify);
+  add_list(app, line, list);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    stop_at(app, error);
+  }
+  return line;
+}
+
+}  // namespace collsim::program

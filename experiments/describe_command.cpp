@@ -1,0 +1,29 @@
+#include "experiments/commands.hpp"
+#include "experiments/files.hpp"
+#include "experiments/inputs.hpp"
+#include "sim/report/description.hpp"
+
+namespace collsim::program {
+
+ExitCode describe(const DescribeCommand& command, const Options& options) {
+  OutputFile json(options.json);
+  OutputFile dot(command.dot);
+  if (json.is_stdout() && dot.is_stdout()) {
+    throw Stop{ExitCode::usage, "collsim: --json - and --dot - both ask for standard output\n"};
+  }
+  const ReadResult read = read_checked(read_input(command.file), command.file, overrides_of(options),
+                                       options.quiet, ReadFor::cluster);
+  const Experiment& experiment = *read.experiment;
+  const Topology topology = build_topology(read);
+  std::vector<Collective> collectives;
+  for (const Bytes size : experiment.sizes) {
+    collectives.push_back({experiment.collective, size, experiment.datatype, experiment.reduction});
+  }
+  const Description description = collsim::describe(topology, collectives);
+  if (json.wanted()) json.write(description_json(description, COLLSIM_VERSION));
+  if (dot.wanted()) dot.write(dot_text(topology));
+  if (!json.is_stdout() && !dot.is_stdout()) write_stdout(description_text(description));
+  return ExitCode::done;
+}
+
+}  // namespace collsim::program

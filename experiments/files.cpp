@@ -1,0 +1,85 @@
+#include "experiments/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <variant>
+
+#include "experiments/program.hpp"
+#include "sim/config/file.hpp"
+
+namespace collsim::program {
+
+namespace {
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw Stop{ExitCode::usage, "collsim: cannot write '" + path + "': " + std::strerror(error) + "\n"};
+}
+
+void write_all(int descriptor, const std::string& text, const std::string& name) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(descriptor, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) cannot_write(name, errno);
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+bool is_device(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+std::string read_input(const std::string& path) {
+  auto content = collsim::read_file(path);
+  if (auto* text = std::get_if<std::string>(&content)) return std::move(*text);
+  Diagnostics diagnostics;
+  diagnostics.add(std::get<Diagnostic>(content));
+  throw Stop{ExitCode::no_input, diagnostics.text()};
+}
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  if (path_.empty() || is_stdout()) return;
+  struct stat status {};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) cannot_write(path_, EISDIR);
+  if (is_device(path_)) {  // a pipe or /dev/null is written to, never replaced
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) cannot_write(path_, errno);
+    return;
+  }
+  std::string name = path_ + ".XXXXXX";
+  descriptor_ = ::mkstemp(name.data());
+  if (descriptor_ < 0) cannot_write(path_, errno);
+  temporary_ = name;
+  // mkstemp gives 0600; a result is as readable as a file made the ordinary way, or as the one it replaces.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(descriptor_, exists ? status.st_mode & 07777 : 0666 & ~mask);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void OutputFile::write(const std::string& text) {
+  if (is_stdout()) return write_stdout(text);
+  write_all(descriptor_, text, path_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(path_, errno);
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) cannot_write(path_, errno);
+  temporary_.clear();
+}
+
+void write_stdout(const std::string& text) { write_all(STDOUT_FILENO, text, "standard output"); }
+
+}  // namespace collsim::program

@@ -1,0 +1,166 @@
+#include "experiments/inputs.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "algorithms/registry.hpp"
+#include "experiments/files.hpp"
+#include "experiments/presets.hpp"
+#include "topologies/build.hpp"
+
+namespace collsim::program {
+
+namespace {
+
+constexpr const char* command_line = "<command line>";
+
+// A place inside the text that words were turned into means nothing to the user: only the command line is
+// left.
+Diagnostic without_line(Diagnostic diagnostic) {
+  if (diagnostic.place.file != command_line) return diagnostic;
+  diagnostic.place.line = 0;
+  diagnostic.place.column = 0;
+  diagnostic.source.clear();
+  return diagnostic;
+}
+
+Diagnostics without_lines(const Diagnostics& diagnostics) {
+  Diagnostics result;
+  for (const Diagnostic& each : diagnostics.items()) result.add(without_line(each));
+  return result;
+}
+
+// A YAML scalar that means exactly `word`, whatever is in it.
+std::string scalar(const std::string& word) {
+  std::string text = "'";
+  for (const char each : word) {
+    if (each == '\'') text += '\'';
+    text += each == '\n' ? ' ' : each;
+  }
+  return text + "'";
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char each : text) {
+    if (each == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += each;
+    }
+  }
+  return parts;
+}
+
+std::string list_yaml(const std::vector<std::string>& words) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < words.size(); ++i) text += (i > 0 ? ", " : "") + scalar(words[i]);
+  return text + "]";
+}
+
+std::string sizes_yaml(const std::string& sizes) {
+  const std::vector<std::string> parts = split(sizes, ':');
+  if (parts.size() == 1) return list_yaml(split(sizes, ','));
+  std::string text = "{from: " + scalar(parts[0]) + ", to: " + scalar(parts[1]);
+  for (std::size_t i = 2; i < parts.size(); ++i) text += ", factor: " + parts[i];
+  return text + "}";
+}
+
+// An experiment file has the key `cluster`; a file in the form of a preset has the keys of a cluster.
+bool is_experiment(const std::string& text) {
+  return text.rfind("cluster:", 0) == 0 || text.find("\ncluster:") != std::string::npos;
+}
+
+const Preset* find_preset(std::string_view name) {
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return &preset;
+  }
+  return nullptr;
+}
+
+bool looks_like_path(const std::string& word) {
+  return word.find('/') != std::string::npos || word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
+// The keys that the words stand for, as YAML.
+std::vector<Override> keys_of(const ClusterWords& words) {
+  std::vector<Override> keys;
+  if (words.nodes != 0) keys.push_back({"cluster.nodes", std::to_string(words.nodes)});
+  if (!words.collective.empty()) keys.push_back({"collective", scalar(words.collective)});
+  if (!words.algorithms.empty()) keys.push_back({"algorithm", list_yaml(split(words.algorithms, ','))});
+  if (!words.sizes.empty()) keys.push_back({"size", sizes_yaml(words.sizes)});
+  return keys;
+}
+
+}  // namespace
+
+Registries registries(const std::string& cluster_file) {
+  Registries result;
+  for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
+    Registries::Algorithm entry{std::string(info.name), std::string(info.alias), {}};
+    for (const std::string_view option : info.options) entry.options.emplace_back(option);
+    result.algorithms.push_back(std::move(entry));
+  }
+  for (const Preset& preset : presets()) result.presets.emplace_back(preset.name);
+  if (!cluster_file.empty()) result.presets.push_back(cluster_file);
+  result.preset_text =
+      [cluster_file](std::string_view name) -> std::optional<std::pair<std::string, std::string>> {
+    if (!cluster_file.empty() && name == cluster_file)
+      return std::pair(read_input(cluster_file), cluster_file);
+    const Preset* preset = find_preset(name);
+    if (preset == nullptr) return std::nullopt;
+    return std::pair(std::string(preset->text), std::string(preset->path));
+  };
+  return result;
+}
+
+ReadResult read_checked(std::string_view text, const std::string& file,
+                        const std::vector<Override>& overrides, bool quiet, ReadFor purpose,
+                        const std::string& cluster_file) {
+  ReadResult read = read_experiment(text, file, overrides, registries(cluster_file), purpose);
+  const Diagnostics diagnostics = without_lines(read.diagnostics);
+  if (!read.experiment) throw Stop{ExitCode::bad_input, diagnostics.text()};
+  print(diagnostics, quiet);
+  const int element = element_bytes(read.experiment->datatype);
+  for (const Bytes size : read.experiment->sizes) {
+    if (size.count() % element == 0) continue;
+    Diagnostic diagnostic = without_line(read.at("size"));
+    diagnostic.message = std::to_string(size.count()) + " B is no whole number of elements";
+    diagnostic.expected = "a multiple of " + std::to_string(element) + " B, the size of one " +
+                          std::string(name_of(read.experiment->datatype));
+    stop_with(std::move(diagnostic));
+  }
+  return read;
+}
+
+Topology build_topology(const ReadResult& read) {
+  auto built = topologies::build(read.experiment->cluster, read.experiment->seed);
+  if (auto* topology = std::get_if<Topology>(&built)) return std::move(*topology);
+  const auto& error = std::get<topologies::BuildError>(built);
+  Diagnostic diagnostic = without_line(read.at(error.key));
+  diagnostic.message = error.message;
+  diagnostic.expected = error.expected;
+  stop_with(std::move(diagnostic));
+}
+
+ReadResult read_words(const ClusterWords& words, const std::vector<Override>& overrides, bool quiet) {
+  const bool is_file = find_preset(words.cluster) == nullptr && looks_like_path(words.cluster);
+  if (is_file) {
+    const std::string content = read_input(words.cluster);
+    if (is_experiment(content)) {
+      std::vector<Override> all = keys_of(words);
+      all.insert(all.end(), overrides.begin(), overrides.end());
+      return read_checked(content, words.cluster, all, quiet, ReadFor::run);
+    }
+  }
+  std::string text = "cluster:\n  preset: " + scalar(words.cluster) + "\n";
+  for (const Override& each : keys_of(words)) {
+    const bool of_cluster = each.key == "cluster.nodes";
+    text += of_cluster ? "  nodes: " + each.value + "\n" : each.key + ": " + each.value + "\n";
+  }
+  return read_checked(text, command_line, overrides, quiet, ReadFor::run, is_file ? words.cluster : "");
+}
+
+}  // namespace collsim::program

@@ -1,0 +1,68 @@
+#include "experiments/outputs.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "sim/core/check.hpp"
+#include "sim/report/json.hpp"
+#include "sim/report/table.hpp"
+
+namespace collsim::program {
+
+Outputs::Outputs(const Options& options) : options_(options), json_(options.json), csv_(options.csv) {
+  if (json_.is_stdout() && csv_.is_stdout()) {
+    throw Stop{ExitCode::usage, "collsim: --json - and --csv - both ask for standard output\n"};
+  }
+}
+
+void Outputs::write(const std::vector<Point>& points) {
+  COLLSIM_CHECK(!points.empty());
+  if (json_.wanted()) json_.write(json_text(points, COLLSIM_VERSION));
+  if (csv_.wanted()) csv_.write(csv_text(points));
+  if (json_.is_stdout() || csv_.is_stdout()) return;
+  std::string text = table_text(points);
+  for (const std::string& part : {explanation_text(points), links_text(points)}) {
+    if (!part.empty()) text += "\n" + part;
+  }
+  write_stdout(text);
+  for (const Point& point : points) {
+    for (const std::string& warning : point.warnings) {
+      if (!options_.quiet) fmt::print(stderr, "warning: {}\n", warning);
+    }
+  }
+}
+
+Progress::Progress(std::size_t total, bool quiet)
+    : total_(total),
+      shown_(!quiet && ::isatty(STDERR_FILENO) == 1),
+      start_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() {
+  if (printed_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::point_done() {
+  const std::size_t done = ++done_;
+  if (!shown_ || std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
+  printed_ = true;
+  fmt::print(stderr, "\r{} of {} points", done, total_);
+}
+
+std::string timing_text(const std::vector<Point>& points, std::chrono::duration<double> wall) {
+  std::int64_t messages = 0;
+  std::int64_t events = 0;
+  for (const Point& point : points) {
+    messages += point.messages;
+    events += point.events;
+  }
+  const double seconds = wall.count();
+  const auto rate = [seconds](std::int64_t count) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
+  };
+  return fmt::format("{} points, {} messages, {} events in {:.3f} s: {:.0f} messages/s, {:.0f} events/s\n",
+                     points.size(), messages, events, seconds, rate(messages), rate(events));
+}
+
+}  // namespace collsim::program
