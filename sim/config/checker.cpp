@@ -245,7 +245,9 @@ Value Checker::check_name(const NodePtr& node, const Key& key, const std::string
     return error(node->where, path, quoted(text) + " is not there yet in this version", form_text(key));
   std::vector<std::string> candidates = key.names;
   candidates.insert(candidates.end(), key.aliases.begin(), key.aliases.end());
-  return error(node->where, path, quoted(text) + " is not known", form_text(key), nearest(text, candidates));
+  const std::string noun = key.name == "name" ? "algorithm" : key.name;
+  return error(node->where, path, "there is no " + noun + " " + quoted(text), form_text(key),
+               nearest(text, candidates));
 }
 
 Value Checker::check_fraction(const NodePtr& node, const Key& key, const std::string& path) {

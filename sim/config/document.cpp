@@ -225,6 +225,7 @@ void parse_all(const std::shared_ptr<const Source>& source, TreeBuilder& builder
                                   "the file holds several documents", "one document, without '---' between"));
 }
 
+// Line `line` (1-based) with its line end; empty if there is none.
 std::string_view line_of(const Source& source, int line) {
   const auto index = static_cast<std::size_t>(line) - 1;
   if (line < 1 || index >= source.line_start.size()) return {};
@@ -232,6 +233,21 @@ std::string_view line_of(const Source& source, int line) {
   const std::size_t end =
       index + 1 < source.line_start.size() ? source.line_start[index + 1] : source.text.size();
   return std::string_view(source.text).substr(begin, end - begin);
+}
+
+// What the parser's message means. It stumbles over tabs without naming them.
+Diagnostic diagnostic_from(const YAML::Exception& error, const std::shared_ptr<const Source>& source,
+                           const std::string& key) {
+  if (source->line_start.empty() || error.mark.is_null())
+    return diagnostic_at({source, 0, 0}, key, "not YAML: " + error.msg);
+  for (const int line : {error.mark.line + 1, error.mark.line}) {
+    const std::string_view text = line_of(*source, line);
+    const std::size_t tab = text.find('\t');
+    if (tab != std::string_view::npos && text.find_first_not_of(" \t") > tab)
+      return diagnostic_at({source, line, static_cast<int>(tab) + 1}, key,
+                           "not YAML: a tab in the indentation", "spaces");
+  }
+  return diagnostic_at({source, error.mark.line + 1, error.mark.column + 1}, key, "not YAML: " + error.msg);
 }
 
 }  // namespace
@@ -272,10 +288,7 @@ NodePtr parse_document(const std::shared_ptr<const Source>& source, const std::s
     diagnostics.add(stop.diagnostic);
     return nullptr;
   } catch (const YAML::Exception& error) {
-    const bool placed = !source->line_start.empty() && !error.mark.is_null();
-    diagnostics.add(
-        diagnostic_at({source, placed ? error.mark.line + 1 : 0, placed ? error.mark.column + 1 : 0}, key,
-                      "not YAML: " + error.msg));
+    diagnostics.add(diagnostic_from(error, source, key));
     return nullptr;
   }
   return builder.root();

@@ -1,4 +1,6 @@
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "sim/config/reader.hpp"
 #include "sim/config/table.hpp"
@@ -12,7 +14,8 @@ using config::Form;
 using config::Key;
 using Json = nlohmann::ordered_json;
 
-Json schema_of(const Key& key);
+// `layered`: a preset may give what is not written, so nothing is required.
+Json schema_of(const Key& key, bool layered);
 
 std::string pattern_of(const std::vector<std::string>& units) {
   std::string alternatives;
@@ -20,15 +23,13 @@ std::string pattern_of(const std::vector<std::string>& units) {
   return "^ *[0-9]+(\\.[0-9]+)? *(" + alternatives + ") *$";
 }
 
-Json map_schema(const Key& key) {
+Json map_schema(const Key& key, bool layered) {
   Json result = {{"type", "object"}, {"properties", Json::object()}};
   Json required = Json::array();
   for (const Key& inner : key.keys) {
     if (inner.form == Form::later) continue;
-    result["properties"][inner.name] = schema_of(inner);
-    if (inner.required &&
-        !(key.name == "cluster" || key.name == "fabric" || key.name == "interconnect" || key.name == "nics"))
-      required.push_back(inner.name);
+    result["properties"][inner.name] = schema_of(inner, layered || key.name == "cluster");
+    if (inner.required && !layered && key.name != "cluster") required.push_back(inner.name);
   }
   if (!required.empty()) result["required"] = required;
   result["additionalProperties"] = false;
@@ -42,7 +43,7 @@ Json name_schema(const Key& key) {
   return {{"enum", names}};
 }
 
-Json one_schema(const Key& key) {
+Json one_schema(const Key& key, bool layered) {
   switch (key.form) {
     case Form::integer: {
       const Json number = {{"type", "integer"}, {"minimum", key.minimum}, {"maximum", key.maximum}};
@@ -66,16 +67,24 @@ Json one_schema(const Key& key) {
     case Form::later:
       break;
   }
-  return map_schema(key);
+  return map_schema(key, layered);
 }
 
 // The alternatives for one value: itself, a bare value for a map, a map for a bare value.
-Json value_schema(const Key& key) {
-  Json one = one_schema(key);
+Json value_schema(const Key& key, bool layered) {
+  Json one = one_schema(key, layered);
   if (key.form == Form::table && !key.short_form.empty())
-    return {{"anyOf", Json::array({one_schema(*config::find_key(key.keys, key.short_form)), one})}};
-  if (key.form != Form::table && !key.keys.empty()) return {{"anyOf", Json::array({one, map_schema(key)})}};
+    return {{"anyOf", Json::array({one_schema(*config::find_key(key.keys, key.short_form), layered), one})}};
+  if (key.form != Form::table && !key.keys.empty())
+    return {{"anyOf", Json::array({one, map_schema(key, layered)})}};
   return one;
+}
+
+// The default as JSON: a number or a truth value where it is one.
+Json default_of(const Key& key) {
+  const bool is_text = key.form == Form::name || key.form == Form::size || key.form == Form::bandwidth ||
+                       key.form == Form::duration || key.fallback == "auto";
+  return is_text ? Json(key.fallback) : Json::parse(key.fallback);
 }
 
 std::string description_of(const Key& key) {
@@ -84,13 +93,13 @@ std::string description_of(const Key& key) {
   return text;
 }
 
-Json schema_of(const Key& key) {
-  const Json one = value_schema(key);
+Json schema_of(const Key& key, bool layered) {
+  const Json one = value_schema(key, layered && key.count == Count::one);
   const Json list = {{"type", "array"}, {"items", one}, {"minItems", 1}};
   Json result;
   const std::string description = description_of(key);
   if (!description.empty()) result["description"] = description;
-  if (!key.fallback.empty()) result["default"] = key.fallback;
+  if (!key.fallback.empty()) result["default"] = default_of(key);
   if (key.count == Count::one) result.update(one);
   if (key.count == Count::many) result.update(list);
   if (key.count == Count::one_or_many) result["anyOf"] = Json::array({one, list});
@@ -103,7 +112,7 @@ std::string experiment_schema(const Registries& registries) {
   const Key table = config::experiment_table(registries);
   Json result = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "collsim experiment"}};
-  result.update(schema_of(table));
+  result.update(schema_of(table, false));
   return result.dump(2) + "\n";
 }
 

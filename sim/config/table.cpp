@@ -367,7 +367,7 @@ std::string form_text(const Key& key) {
       one = "true or false";
       break;
     case Form::name:
-      one = key.names.empty() ? "a name" : "one of " + joined(key.names);
+      one = key.names.empty() ? "a name" : (key.names.size() > 1 ? "one of " : "") + joined(key.names);
       break;
     case Form::fraction:
       one = "a ratio such as 2, 1.5 or '3:2'";
