@@ -103,6 +103,7 @@ TEST_CASE("Functions are found with their lengths") {
       {"#define M(x) \\\n  if (x) {\nint f() {\n}\n", {2}},
       {"extern \"C\" {\nint f() {\n}\n}\n", {2}},
       {"TEST_CASE(\"a { b\") {\n\n}\n", {3}},
+      {"TEST_SUITE(\"a\") {\nTEST_CASE(\"b\") {\n\n}\n}\n", {3}},
       {"void f(int c = ';') {\n}\nvoid g(A a = A{1}) {\n\n}\n", {2, 3}},
   };
   for (const Case& one : cases) {
@@ -181,8 +182,8 @@ TEST_CASE("A header without comment or guard is found") {
 
 TEST_CASE("A source file that no CMakeLists.txt names is found") {
   const std::vector<SourceFile> lists = {{"CMakeLists.txt", "add(x tests/a.cpp)\n# tests/c.cpp\n"},
-                                         {"tests/CMakeLists.txt", "add(b.cpp not_d.cpp)\n"}};
-  CHECK(check_registered(lists, {"tests/a.cpp", "tests/b.cpp"}).empty());
+                                         {"tests/CMakeLists.txt", "add(b.cpp not_d.cpp ../sim/e.cpp)\n"}};
+  CHECK(check_registered(lists, {"tests/a.cpp", "tests/b.cpp", "sim/e.cpp"}).empty());
   CHECK(text_of(check_registered(lists, {"tests/c.cpp", "tests/d.cpp", "sim/b.cpp"})) ==
         "tests/c.cpp:0: no CMakeLists.txt names this file, so nothing builds it\n"
         "tests/d.cpp:0: no CMakeLists.txt names this file, so nothing builds it\n"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <filesystem>
 
 namespace collsim::tidy {
 namespace {
@@ -116,7 +117,9 @@ std::string outline(std::string_view head) {
 Scope scope_of(std::string_view head, Scope outer) {
   if (outer != Scope::names) return Scope::block;
   const std::string text = outline(head);
-  if (has_word(text, "namespace") || text == "extern" || has_word(text, "enum")) return Scope::names;
+  for (const char* word : {"namespace", "enum", "TEST_SUITE"})  // doctest's suite is a namespace
+    if (has_word(text, word)) return Scope::names;
+  if (text == "extern") return Scope::names;
   const bool parentheses = text.find("()") != nowhere;
   for (const char* word : {"class", "struct", "union"})
     if (has_word(text, word) && !parentheses) return Scope::names;
@@ -409,15 +412,16 @@ bool names_file(std::string_view text, std::string_view name) {
 
 Findings check_registered(const std::vector<SourceFile>& cmake_files,
                           const std::vector<std::string>& sources) {
-  std::vector<SourceFile> lists;
+  std::vector<SourceFile> lists;  // path: the folder
   for (const SourceFile& file : cmake_files) {
-    const std::string folder = file.path.substr(0, file.path.rfind('/') + 1);  // "" at the top
-    lists.push_back({folder, without_cmake_comments(file.content)});
+    const auto folder = std::filesystem::path("/" + file.path).parent_path();
+    lists.push_back({folder.generic_string(), without_cmake_comments(file.content)});
   }
   Findings findings;
   for (const std::string& source : sources) {
+    const std::filesystem::path path("/" + source);
     const bool named = std::any_of(lists.begin(), lists.end(), [&](const SourceFile& list) {
-      return starts_with(source, list.path) && names_file(list.content, source.substr(list.path.size()));
+      return names_file(list.content, path.lexically_relative(list.path).generic_string());
     });
     if (!named) findings.push_back({source, 0, "no CMakeLists.txt names this file, so nothing builds it"});
   }

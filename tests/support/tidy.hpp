@@ -45,7 +45,7 @@ Findings check_words(const SourceFile& file);      // what must not be used, and
 Findings check_includes(const SourceFile& file);   // the folders' order, and heavy headers
 Findings check_header(const SourceFile& file);     // #pragma once and a comment before it
 
-// Every .cpp file is named by a CMakeLists.txt of its folder or of one above it.
+// Every .cpp file is named by a CMakeLists.txt, by its path from there.
 Findings check_registered(const std::vector<SourceFile>& cmake_files,
                           const std::vector<std::string>& sources);
 // The top of the repository holds only what the architecture names. REQUIRES: names without folders
