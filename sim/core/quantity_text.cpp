@@ -130,6 +130,19 @@ std::string habitual_bandwidth(std::string_view name) {
   return "";
 }
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+std::string same_but_for_case(Kind kind, std::string_view name) {
+  for (const Unit& unit : units_of(kind))
+    if (lower_case(unit.name) == lower_case(name)) return std::string(unit.name);
+  return "";
+}
+
 QuantityError unit_error(Kind kind, std::string_view text, std::string_view name) {
   const Words words = words_of(kind);
   for (const Kind other : {Kind::size, Kind::bandwidth, Kind::time})
@@ -147,6 +160,7 @@ QuantityError unit_error(Kind kind, std::string_view text, std::string_view name
             ""};
   }
   std::string hint = kind == Kind::bandwidth ? habitual_bandwidth(name) : "";
+  if (hint.empty()) hint = same_but_for_case(kind, name);
   if (hint.empty()) hint = nearest(name, names_of(kind));
   std::string expected = "one of";
   for (const Unit& unit : units_of(kind))
@@ -200,16 +214,20 @@ struct Scale {
   std::string_view name;
 };
 
-// The largest scale of which there is at least one, after rounding to hundredths: {hundredths, name}.
+// The value in hundredths of the largest scale of which there is one, rounded; what rounds to a thousand of a
+// scale is one of the next. `scales` are thousands, largest first, and end with 1.
 template <std::size_t count>
 std::pair<std::uint64_t, std::string_view> hundredths_of(std::uint64_t value,
                                                          const std::array<Scale, count>& scales) {
   __extension__ using Wide = unsigned __int128;
-  for (const Scale& scale : scales) {
-    const Wide hundredths = (static_cast<Wide>(value) * 100 + scale.size / 2) / scale.size;
-    if (hundredths >= 100 || scale.size == 1) return {static_cast<std::uint64_t>(hundredths), scale.name};
-  }
-  return {value * 100, scales.back().name};
+  std::size_t index = 0;
+  while (index + 1 < count && value < scales[index].size) ++index;
+  const auto hundredths = [&](std::size_t i) {
+    return static_cast<std::uint64_t>((static_cast<Wide>(value) * 100 + scales[i].size / 2) / scales[i].size);
+  };
+  constexpr std::uint64_t thousand = 1'000 * 100;
+  if (index > 0 && hundredths(index) >= thousand) --index;
+  return {hundredths(index), scales[index].name};
 }
 
 std::string decimal_text(std::uint64_t hundredths) {
