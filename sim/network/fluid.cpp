@@ -214,16 +214,7 @@ void FluidNetwork::set_solo(Flow& flow, std::int64_t solo, Instant now) {
 
 void FluidNetwork::settle(Instant now, std::vector<Scheduled>& scheduled) {
   ++settle_number_;
-  if (!dirty_.empty()) {
-    collect_component();
-    if (!members_.empty()) {
-      ++solves_;
-      flows_solved_ += static_cast<std::int64_t>(members_.size());
-      fill();
-      for (std::size_t place = 0; place < members_.size(); ++place)
-        plan(members_[place], new_rate_[place], now, scheduled);
-    }
-  }
+  if (!dirty_.empty()) solve(now, scheduled);
   for (const FlowId id : fresh_) {
     Flow& flow = flows_[id];
     if (flow.mark == settle_number_ || flow.state == State::idle) continue;
@@ -235,87 +226,149 @@ void FluidNetwork::settle(Instant now, std::vector<Scheduled>& scheduled) {
   fresh_.clear();
 }
 
-// Fills component_ with the contended resources that an untouched one cannot separate from a touched one, and
-// members_ with their flows and the flows of resources that are contended no more.
-void FluidNetwork::collect_component() {
-  component_.clear();
-  members_.clear();
-  const auto visit_resource = [this](ResourceId id) {
-    Resource& resource = resources_[id];
-    if (resource.mark == settle_number_ || !binds(resource)) return;
-    resource.mark = settle_number_;
-    resource.contended = true;
-    component_.push_back(id);
-  };
-  const auto visit_flows = [&](ResourceId id) {
-    for (std::uint32_t hop = resources_[id].first_hop; hop != none; hop = hops_[hop].next) {
-      Flow& flow = flows_[hops_[hop].flow];
-      if (flow.mark == settle_number_) continue;
-      flow.mark = settle_number_;
-      position_[hops_[hop].flow] = static_cast<std::uint32_t>(members_.size());
-      members_.push_back(hops_[hop].flow);
-      for (const Hop& other : hops_of(flow)) visit_resource(other.resource);
-    }
-  };
-  for (const ResourceId id : dirty_) {
-    resources_[id].dirty = false;
-    if (binds(resources_[id])) {
-      visit_resource(id);
-    } else {
-      resources_[id].contended = false;
-      visit_flows(id);
-    }
+void FluidNetwork::solve(Instant now, std::vector<Scheduled>& scheduled) {
+  begin_region();
+  if (members_.empty()) return;
+  ++solves_;
+  for (int growths = 0;; ++growths) {
+    fill();
+    flows_solved_ += static_cast<std::int64_t>(members_.size());
+    if (!grow()) break;
+    if (growths < growths_max) continue;
+    for (std::size_t place = 0; place < members_.size(); ++place) release(members_[place].flow);
   }
-  dirty_.clear();
-  for (std::size_t next = 0; next < component_.size(); ++next) visit_flows(component_[next]);
+  for (const Member& member : members_)
+    if (member.free) plan(member.flow, member.rate, now, scheduled);
 }
 
-// Progressive filling of the component. A flow's solo rate acts as a resource of its own.
+// The flows that a touched resource bound, and those that have just started there, are free.
+void FluidNetwork::begin_region() {
+  region_.clear();
+  members_.clear();
+  for (const ResourceId id : dirty_) {
+    Resource& resource = resources_[id];
+    resource.dirty = false;
+    const Int128 level = resource.level;
+    resource.contended = binds(resource);
+    if (resource.contended)
+      enter(id);
+    else
+      resource.level = unbound;
+    if (level == unbound) continue;
+    for (std::uint32_t hop = resource.first_hop; hop != none; hop = hops_[hop].next)
+      if (rate(hops_[hop].flow) == level) release(hops_[hop].flow);
+  }
+  dirty_.clear();
+  for (const FlowId id : fresh_) {
+    const Flow& flow = flows_[id];
+    if (flow.state == State::idle) continue;
+    for (const Hop& hop : hops_of(flow)) {
+      if (!binds(resources_[hop.resource])) continue;
+      release(id);
+      break;
+    }
+  }
+}
+
+// Takes a contended resource into the region; its flows are held.
+void FluidNetwork::enter(ResourceId id) {
+  Resource& resource = resources_[id];
+  if (resource.mark == settle_number_ || !binds(resource)) return;
+  resource.mark = settle_number_;
+  resource.contended = true;
+  region_.push_back(id);
+  for (std::uint32_t hop = resource.first_hop; hop != none; hop = hops_[hop].next) hold(hops_[hop].flow);
+}
+
+void FluidNetwork::hold(FlowId id) {
+  Flow& flow = flows_[id];
+  if (flow.mark == settle_number_) return;
+  flow.mark = settle_number_;
+  position_[id] = static_cast<std::uint32_t>(members_.size());
+  members_.push_back({id, false, rate(id), -1});
+}
+
+// Makes a flow free, with all contended resources on its route.
+void FluidNetwork::release(FlowId id) {
+  hold(id);
+  Member& member = members_[position_[id]];
+  if (member.free) return;
+  member.free = true;
+  member.limit = Int128{flows_[id].solo} * micro;
+  for (const Hop& hop : hops_of(flows_[id])) enter(hop.resource);
+}
+
+// Releases the held flows whose present rates the solution contradicts; false if there are none.
+bool FluidNetwork::grow() {
+  const std::size_t count = members_.size();
+  bool grown = false;
+  for (std::size_t place = 0; place < count; ++place) {
+    if (members_[place].free || !contradicted(members_[place])) continue;
+    release(members_[place].flow);
+    grown = true;
+  }
+  return grown;
+}
+
+// A held flow is right where it is if it kept its rate and something still binds it at that rate.
+bool FluidNetwork::contradicted(const Member& member) const {
+  const Flow& flow = flows_[member.flow];
+  if (member.rate != member.limit) return true;
+  if (member.rate == Int128{flow.solo} * micro) return false;
+  for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop)
+    if (resources_[hops_[hop].resource].level == member.rate) return false;
+  return true;
+}
+
+// Progressive filling of the region. A flow's limit acts as a resource of its own.
 void FluidNetwork::fill() {
-  new_rate_.assign(members_.size(), -1);
+  for (Member& member : members_) member.rate = -1;
   fill_heap();
   Int128 share = 0;
   while (next_share(share)) {
-    const Int128 solo_share = share;
-    while (next_by_solo_ < by_solo_.size()) {
-      const std::uint32_t place = by_solo_[next_by_solo_];
-      if (new_rate_[place] < 0 && Int128{flows_[members_[place]].solo} * micro > solo_share) break;
-      if (new_rate_[place] < 0) freeze_flow(members_[place], share);
-      ++next_by_solo_;
+    for (; next_by_limit_ < by_limit_.size(); ++next_by_limit_) {
+      const Member& member = members_[by_limit_[next_by_limit_]];
+      if (member.rate >= 0) continue;
+      if (member.limit > share) break;
+      freeze_flow(member.flow, share);
     }
-    for (const ResourceId id : tightest_)
+    for (const ResourceId id : tightest_) {
+      resources_[id].level = share;
       for (std::uint32_t hop = resources_[id].first_hop; hop != none; hop = hops_[hop].next)
-        if (new_rate_[position_[hops_[hop].flow]] < 0) freeze_flow(hops_[hop].flow, share);
+        if (members_[position_[hops_[hop].flow]].rate < 0) freeze_flow(hops_[hop].flow, share);
+    }
   }
 }
 
 void FluidNetwork::fill_heap() {
   heap_.clear();
-  for (const ResourceId id : component_) {
+  for (const ResourceId id : region_) {
     Resource& resource = resources_[id];
+    resource.level = unbound;
     resource.free = Int128{resource.capacity} * micro;
     resource.unfrozen = resource.active;
     heap_.push_back({floor_division(resource.free, resource.unfrozen), id});
   }
   const auto later = [](const Share& a, const Share& b) { return a.share > b.share; };
   std::make_heap(heap_.begin(), heap_.end(), later);
-  by_solo_.resize(members_.size());
-  for (std::uint32_t place = 0; place < by_solo_.size(); ++place) by_solo_[place] = place;
-  const auto solo_at = [this](std::uint32_t place) { return flows_[members_[place]].solo; };
-  const auto slower = [&](std::uint32_t a, std::uint32_t b) { return solo_at(a) < solo_at(b); };
-  if (!std::is_sorted(by_solo_.begin(), by_solo_.end(), slower))
-    std::sort(by_solo_.begin(), by_solo_.end(), slower);
-  next_by_solo_ = 0;
+  by_limit_.resize(members_.size());
+  for (std::uint32_t place = 0; place < by_limit_.size(); ++place) by_limit_[place] = place;
+  const auto slower = [this](std::uint32_t a, std::uint32_t b) {
+    return members_[a].limit < members_[b].limit;
+  };
+  if (!std::is_sorted(by_limit_.begin(), by_limit_.end(), slower))
+    std::sort(by_limit_.begin(), by_limit_.end(), slower);
+  next_by_limit_ = 0;
 }
 
-// The smallest share of any resource or flow that is not frozen, and in tightest_ the resources that have it.
-// Shares only grow while the filling goes on, so the keys in the heap are lower bounds, renewed when they
-// come to the top.
+// The smallest share of any resource or limit of any flow that is not frozen, and in tightest_ the resources
+// that have it. Shares only grow while the filling goes on, so the keys in the heap are lower bounds, renewed
+// at the top.
 bool FluidNetwork::next_share(Int128& share) {
   tightest_.clear();
-  while (next_by_solo_ < by_solo_.size() && new_rate_[by_solo_[next_by_solo_]] >= 0) ++next_by_solo_;
-  if (next_by_solo_ == by_solo_.size()) return false;
-  share = Int128{flows_[members_[by_solo_[next_by_solo_]]].solo} * micro;
+  while (next_by_limit_ < by_limit_.size() && members_[by_limit_[next_by_limit_]].rate >= 0) ++next_by_limit_;
+  if (next_by_limit_ == by_limit_.size()) return false;
+  share = members_[by_limit_[next_by_limit_]].limit;
   const auto later = [](const Share& a, const Share& b) { return a.share > b.share; };
   while (!heap_.empty() && heap_.front().share <= share) {
     std::pop_heap(heap_.begin(), heap_.end(), later);
@@ -339,7 +392,7 @@ bool FluidNetwork::next_share(Int128& share) {
 }
 
 void FluidNetwork::freeze_flow(FlowId id, Int128 share) {
-  new_rate_[position_[id]] = share;
+  members_[position_[id]].rate = share;
   for (const Hop& hop : hops_of(flows_[id])) {
     Resource& resource = resources_[hop.resource];
     if (resource.mark != settle_number_) continue;
@@ -402,7 +455,7 @@ void FluidNetwork::plan(FlowId id, Int128 rate, Instant now, std::vector<Schedul
 
 Int128 FluidNetwork::rate(FlowId id) const {
   const Flow& flow = flows_[id];
-  if (flow.state == State::idle) return 0;
+  if (flow.state == State::idle || flow.state == State::fresh) return 0;
   return flow.state == State::shared ? flow.rate : Int128{flow.solo} * micro;
 }
 

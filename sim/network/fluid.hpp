@@ -81,6 +81,8 @@ class FluidNetwork {
   std::int64_t flows_solved() const { return flows_solved_; }
 
  private:
+  static constexpr Int128 unbound = -1;
+
   enum class State : std::uint8_t { idle, fresh, solo, shared };
   struct Flow {
     Int128 work_left = 0;           // state shared: at `since`, in 10^-18 byte
@@ -106,6 +108,7 @@ class FluidNetwork {
     bool changes = false;
     bool dirty = false;      // in dirty_
     bool contended = false;  // at the last settle that looked at it
+    Int128 level = unbound;  // the share at which it froze in the last solve that held it, or unbound
   };
   struct Hop {
     ResourceId resource;
@@ -117,7 +120,15 @@ class FluidNetwork {
     Int128 share;
     ResourceId resource;
   };
+  // A flow of the region that is being solved.
+  struct Member {
+    FlowId flow;
+    bool free;     // to be solved; else held at its present rate unless that is contradicted
+    Int128 limit;  // its solo rate, or the present rate of a held flow
+    Int128 rate;   // solved; -1 while unfrozen
+  };
   static constexpr std::uint32_t none = 0xffffffffU;
+  static constexpr int growths_max = 8;
 
   static Duration time_at(std::int64_t bytes_per_second, Bytes size);
   static bool binds(const Resource& resource);
@@ -132,7 +143,13 @@ class FluidNetwork {
   void bring_up_to(Flow& flow, Instant now);
   void plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled);
   void plan_solo(FlowId id, Instant now, std::vector<Scheduled>& scheduled);
-  void collect_component();
+  void solve(Instant now, std::vector<Scheduled>& scheduled);
+  void begin_region();
+  void enter(ResourceId id);
+  void hold(FlowId id);
+  void release(FlowId id);
+  bool grow();
+  bool contradicted(const Member& member) const;
   void fill();
   void fill_heap();
   bool next_share(Int128& share);
@@ -144,14 +161,13 @@ class FluidNetwork {
   std::vector<std::uint64_t> exclusive_;  // [flow], until freeze()
   std::vector<FlowId> fresh_;             // started since the last settle
   std::vector<ResourceId> dirty_;         // contended resources touched since the last settle
-  std::vector<ResourceId> component_;     // while solving: contended resources
-  std::vector<FlowId> members_;           // while solving: flows
-  std::vector<Int128> new_rate_;          // parallel to members_; -1: unfrozen
+  std::vector<ResourceId> region_;        // while solving: contended resources
+  std::vector<Member> members_;           // while solving: flows of the region's resources
   std::vector<std::uint32_t> position_;   // [flow]: its place in members_
   std::vector<Share> heap_;
   std::vector<ResourceId> tightest_;
-  std::vector<std::uint32_t> by_solo_;  // places in members_, by increasing solo rate
-  std::size_t next_by_solo_ = 0;
+  std::vector<std::uint32_t> by_limit_;  // places in members_, by increasing limit
+  std::size_t next_by_limit_ = 0;
   std::uint32_t settle_number_ = 0;
   bool frozen_ = false;
   bool overflowed_ = false;
