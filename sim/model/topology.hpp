@@ -132,7 +132,12 @@ class Topology {
   std::string link_name(LinkId id) const;
 
  private:
+  struct Parallel {
+    LinkId link;
+    std::int32_t number;  // 1, 2, ... among the links with the same two ends
+  };
   Parts parts_;
+  std::vector<Parallel> parallel_;  // only links that have parallel ones, by increasing link
 };
 
 }  // namespace collsim

@@ -1,0 +1,111 @@
+#include "topologies/cuts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace collsim::topologies {
+
+Grouping node_grouping(std::int32_t nodes) {
+  Grouping result{"node", {}, {}};
+  for (std::int32_t node = 0; node < nodes; ++node) result.node_group.push_back(node);
+  return result;
+}
+
+namespace {
+
+using Labels = std::vector<std::int32_t>;  // [vertex]: group or -1
+
+// Bytes a second that leave each group, over the first `links` links.
+std::vector<Int128> exits(const Wiring& wiring, std::size_t links, const Labels& labels, std::size_t groups) {
+  std::vector<Int128> result(groups, 0);
+  for (std::size_t i = 0; i < links; ++i) {
+    const Link& link = wiring.links[i];
+    const std::int32_t group = labels[link.source.value];
+    if (group >= 0 && group != labels[link.target.value])
+      result[static_cast<std::size_t>(group)] += link.bandwidth.bytes_per_second();
+  }
+  return result;
+}
+
+// Groups may be numbered with gaps; `filled` says which hold ranks.
+std::optional<Cut> cut_from(const std::string& name, const std::vector<bool>& filled,
+                            const std::vector<std::vector<Int128>>& stages) {
+  Cut cut{name, 0, 0, 0};
+  for (std::size_t group = 0; group < filled.size(); ++group) {
+    if (!filled[group]) continue;
+    Int128 exit = stages[0][group];
+    for (const std::vector<Int128>& stage : stages) exit = std::min(exit, stage[group]);
+    cut.smallest_exit = cut.groups == 0 ? exit : std::min(cut.smallest_exit, exit);
+    cut.total_exit += exit;
+    ++cut.groups;
+  }
+  if (cut.groups < 2) return std::nullopt;
+  return cut;
+}
+
+Cut rank_cut(const CutInput& input) {
+  const auto ranks = static_cast<std::size_t>(input.nodes) * static_cast<std::size_t>(input.gpus_per_node);
+  Labels labels(input.wiring->vertices.size(), -1);
+  for (std::size_t rank = 0; rank < ranks; ++rank) labels[rank] = static_cast<std::int32_t>(rank);
+  // Where all ranks share a node with an interconnect, no message ever takes its NIC.
+  const std::size_t links =
+      input.uses_fabric ? input.wiring->links.size() : static_cast<std::size_t>(2 * input.interior_end);
+  return *cut_from("rank", std::vector<bool>(ranks, true), {exits(*input.wiring, links, labels, ranks)});
+}
+
+// A NIC belongs to the inside of the smallest cut around its node if its GPUs can bring it more than it can
+// take.
+bool nic_inside(const CutInput& input, std::int64_t nic) {
+  std::int64_t gpus = 0;
+  for (std::int64_t gpu = 0; gpu < input.gpus_per_node; ++gpu)
+    gpus += gpu * input.nics_per_node / input.gpus_per_node == nic;
+  return Int128{gpus} * input.nic_bandwidth.bytes_per_second() > input.fabric_bandwidth.bytes_per_second();
+}
+
+Labels label_nodes(const CutInput& input, const Grouping& grouping, bool all_nics) {
+  Labels labels(input.wiring->vertices.size(), -1);
+  std::vector<bool> inside;
+  for (std::int64_t nic = 0; nic < input.nics_per_node; ++nic)
+    inside.push_back(all_nics || nic_inside(input, nic));
+  std::size_t vertex = 0;
+  const auto label_kind = [&](std::int64_t per_node, auto&& is_inside) {
+    for (std::size_t node = 0; node < static_cast<std::size_t>(input.nodes); ++node)
+      for (std::int64_t i = 0; i < per_node; ++i, ++vertex)
+        if (is_inside(static_cast<std::size_t>(i))) labels[vertex] = grouping.node_group[node];
+  };
+  label_kind(input.gpus_per_node, [](std::size_t) { return true; });
+  label_kind(input.switches_per_node, [](std::size_t) { return true; });
+  label_kind(input.nics_per_node, [&](std::size_t nic) { return inside[nic]; });
+  return labels;
+}
+
+std::optional<Cut> grouping_cut(const CutInput& input, const Grouping& grouping) {
+  const std::int32_t last = *std::max_element(grouping.node_group.begin(), grouping.node_group.end());
+  std::vector<bool> filled(static_cast<std::size_t>(last) + 1, false);
+  for (const std::int32_t group : grouping.node_group) filled[static_cast<std::size_t>(group)] = true;
+  const std::size_t links = input.wiring->links.size();
+  std::vector<std::vector<Int128>> stages = {
+      exits(*input.wiring, links, label_nodes(input, grouping, false), filled.size())};
+  for (const std::vector<std::int32_t>& switches : grouping.stages) {
+    Labels labels = label_nodes(input, grouping, true);
+    for (std::size_t i = 0; i < switches.size(); ++i)
+      // Switches of groups without ranks stay outside.
+      if (switches[i] >= 0 && switches[i] <= last && filled[static_cast<std::size_t>(switches[i])])
+        labels[input.first_fabric_switch + i] = switches[i];
+    stages.push_back(exits(*input.wiring, links, labels, filled.size()));
+  }
+  return cut_from(grouping.name, filled, stages);
+}
+
+}  // namespace
+
+std::vector<Cut> cuts_of(const CutInput& input, const std::vector<Grouping>& groupings) {
+  if (input.nodes * input.gpus_per_node < 2) return {};
+  std::vector<Cut> result = {rank_cut(input)};
+  if (!input.uses_fabric || input.nodes < 2) return result;
+  for (const Grouping& grouping : groupings)
+    if (const std::optional<Cut> cut = grouping_cut(input, grouping)) result.push_back(*cut);
+  return result;
+}
+
+}  // namespace collsim::topologies

@@ -1,0 +1,67 @@
+// FatTree: a single switch, or fat trees of two and three levels, plain or rail-optimised.
+//
+// Every endpoint has a slot; slot s is on leaf s / d. Plain: the slot is the endpoint number. Rails:
+// endpoints sorted by (NIC number, node), every NIC number starting on a new leaf. A leaf has u cables up: to
+// each of u spines (two levels) or to the u spines of its pod of d leaves (three); spine j of a pod has its
+// port p to core j * u + p. At level l a message goes up by port floor(slot of the target / u^(l-1)) mod u
+// (d-mod-k: Zahavi, J. Parallel Distrib. Comput. 72(11), 2012), or by hash where that is asked for.
+//
+// Order       Vertices: leaves, spines (pod by pod), cores. Cables: endpoints, leaves up, spines up.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topologies/fabric.hpp"
+
+namespace collsim::topologies {
+
+struct FatTreeShape {
+  int levels = 2;
+  std::int64_t down = 1;  // d: ports down of a leaf
+  std::int64_t up = 1;    // u: ports up of a leaf
+  bool rails = false;
+};
+
+// Leaves that the endpoints need: O(1), also for shapes too large to build.
+std::int64_t leaves_needed(const FatTreeShape& shape, std::int64_t nodes, std::int64_t per_node);
+
+class FatTree final : public Fabric {
+ public:
+  FatTree(const FatTreeShape& shape, const Endpoints& endpoints, const Choice& choice);
+
+  void lay(const CableSpec& cable, Wiring& wiring) override;
+  void route(std::int64_t source, std::int64_t target, const Flow& flow,
+             std::vector<LinkId>& links) const override;
+  std::vector<Grouping> groupings() const override;
+
+  const FatTreeShape& shape() const { return shape_; }
+  std::int64_t leaf_of(std::int64_t endpoint) const { return slot(endpoint) / shape_.down; }
+  std::int64_t pod_of_leaf(std::int64_t leaf) const { return shape_.levels == 3 ? leaf / shape_.down : 0; }
+  Cable endpoint_cable(std::int64_t endpoint) const { return first_ + endpoint; }
+  Cable leaf_cable(std::int64_t leaf, std::int64_t port) const {
+    return first_ + endpoints_.count() + leaf * shape_.up + port;
+  }
+  // The cable up from spine `spine` of a pod.
+  Cable spine_cable(std::int64_t pod, std::int64_t spine, std::int64_t port) const {
+    return leaf_cable(leaves_, 0) + (pod * shape_.up + spine) * shape_.up + port;
+  }
+  // One switch of the highest level and one of each below it, over endpoint 0.
+  std::vector<VertexId> switches_above_first() const;
+
+ private:
+  std::int64_t slot(std::int64_t endpoint) const;
+  Grouping leaf_grouping() const;
+  Grouping pod_grouping(const Grouping& by_leaf) const;
+
+  FatTreeShape shape_;
+  Endpoints endpoints_;
+  Choice choice_;
+  std::int64_t rail_slots_ = 0;  // slots from one NIC number to the next
+  std::int64_t leaves_ = 1;
+  std::int64_t pods_ = 1;
+  Cable first_ = 0;
+  VertexId first_switch_;
+};
+
+}  // namespace collsim::topologies

@@ -1,0 +1,55 @@
+// Grid: torus and mesh of any number of dimensions; a ring is a torus of one.
+//
+// Point number = x + A * (y + B * z). One cable to each neighbour; a side of 2 has one cable, a side of 1
+// none. Routes go dimension by dimension, the shorter way round, ties in the + direction. With hashed routing
+// the next step is drawn among all steps that bring the message closer, so every shortest path can occur.
+//
+// Complexity  route: O(hops + dimensions); hashed O(hops * dimensions)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topologies/network.hpp"
+
+namespace collsim::topologies {
+
+enum class GridKind { torus, mesh };
+
+class Grid final : public Network {
+ public:
+  // REQUIRES: sides >= 1, product below 2^31
+  Grid(std::vector<std::int32_t> sides, GridKind kind, const Choice& choice);
+
+  std::int64_t points() const override { return points_; }
+  void lay(VertexId first_point, const CableSpec& cable, Wiring& wiring) const override;
+  void route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+             std::vector<LinkId>& links) const override;
+  Duration latency_max(const CableSpec& cable, std::int64_t used) const override;
+  // Per dimension its planes ("x planes") and its two halves ("x bisection").
+  std::vector<PointGroups> groups() const override;
+  std::int64_t diameter() const;  // in cables
+
+ private:
+  struct Dimension {
+    std::int64_t side = 1;
+    std::int64_t stride = 1;  // of point numbers
+    std::int64_t cables = 0;  // along one line: side, or side - 1 where it does not close
+    Cable first = 0;          // first cable of this dimension
+    bool wraps() const { return cables == side; }
+  };
+  // Signed number of steps from coordinate a to b; both ways are as short: positive.
+  static std::int64_t steps(const Dimension& dimension, std::int64_t a, std::int64_t b);
+  static bool tied(const Dimension& dimension, std::int64_t step_count);
+  // Walks one step and returns the point reached.
+  std::int64_t step(Cable first, const Dimension& dimension, std::int64_t point, bool plus,
+                    std::vector<LinkId>& links) const;
+  void route_hashed(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                    std::vector<LinkId>& links) const;
+
+  std::vector<Dimension> dimensions_;
+  std::int64_t points_ = 1;
+  Choice choice_;
+};
+
+}  // namespace collsim::topologies
