@@ -1,0 +1,342 @@
+#include "sim/model/dataflow.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace collsim {
+
+// What one program uses of its binding, and what it does with each peer.
+struct DataflowGraph::ProgramFacts {
+  struct PeerUse {
+    std::int64_t sends = 0;
+    std::int64_t receives = 0;
+  };
+  struct GroupFacts {
+    std::int64_t posts = 0;
+    std::int64_t collects = 0;
+  };
+  struct Waiting {
+    Dependency dependency;
+    std::int64_t trips = 0;
+    std::int64_t first = 0;   // index of the operation in the first trip
+    std::int64_t length = 0;  // of the loop's body
+  };
+  std::vector<PeerUse> peers;
+  std::vector<GroupFacts> groups;
+  std::vector<Waiting> waits;
+  std::size_t bases = 0;
+  std::size_t streams = 0;
+  std::int64_t operations = 0;
+  bool sound = true;
+};
+
+struct DataflowGraph::End {
+  Rank source;
+  Rank target;
+  std::int32_t channel;
+  bool receives;
+  std::int32_t stream;
+  std::uint32_t link;  // where its number is stored
+  std::int64_t count;
+
+  auto key() const { return std::tuple(source, target, channel); }
+  bool operator<(const End& other) const {
+    return std::tuple(source, target, channel, receives, stream) <
+           std::tuple(other.source, other.target, other.channel, other.receives, other.stream);
+  }
+};
+
+struct DataflowGraph::GroupUse {
+  std::int32_t group;
+  Rank rank;
+  std::int32_t stream;
+  std::uint32_t place;
+  std::int64_t posts;
+  std::int64_t collects;
+};
+
+namespace {
+
+// Operation indices leave three bits of a word free for the proof's memory.
+constexpr std::int64_t operations_max = (std::int64_t{1} << 29) - 1;
+
+std::string at_stream(Rank rank, std::int32_t stream) {
+  return "rank " + std::to_string(rank) + ", stream " + std::to_string(stream) + ": ";
+}
+
+std::string plural(std::int64_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+void use_bases(std::size_t& bases, const ChunkExpression& chunk) {
+  for (const std::int8_t slot : {chunk.region_base, chunk.origin_base, chunk.block_base})
+    if (slot >= 0) bases = std::max(bases, static_cast<std::size_t>(slot) + 1);
+}
+
+template <class Item>
+Item& grow(std::vector<Item>& items, std::int32_t index) {
+  if (items.size() <= static_cast<std::size_t>(index)) items.resize(static_cast<std::size_t>(index) + 1);
+  return items[static_cast<std::size_t>(index)];
+}
+
+}  // namespace
+
+std::string text_of(const Chunk& chunk) {
+  std::string text = chunk.span == 1 ? "block " + std::to_string(chunk.block)
+                                     : "blocks " + std::to_string(chunk.block) + " to " +
+                                           std::to_string(std::int64_t{chunk.block} + chunk.span - 1);
+  text += " of region " + std::to_string(chunk.region);
+  if (chunk.buffer == Buffer::scratch) text += " of scratch";
+  if (chunk.buffer == Buffer::input) text += " of input";
+  return text;
+}
+
+DataflowGraph::~DataflowGraph() = default;
+
+void DataflowGraph::fail(Rank rank, std::int32_t stream, std::int64_t step, std::string text) {
+  if (failures_.size() < proof_failures_max)
+    failures_.push_back(ProofFailure{rank, stream, step, std::move(text)});
+}
+
+DataflowGraph::DataflowGraph(const Schedule& schedule) : schedule_(schedule) {
+  if (schedule.slots < 1) fail(-1, -1, -1, "a connection needs at least one slot");
+  facts_.resize(schedule.programs.size());
+  for (std::size_t number = 0; number < facts_.size(); ++number) check_program(number);
+  if (!failures_.empty()) return;
+  std::vector<End> ends;
+  std::vector<GroupUse> uses;
+  Binding binding;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    stream_start_.push_back(static_cast<std::int32_t>(streams_.size()));
+    const std::int32_t count = schedule.stream_count(rank);
+    for (std::int32_t stream = 0; stream < count; ++stream) {
+      binding.clear();
+      schedule.bind(rank, stream, binding);
+      add_stream(rank, stream, binding, ends, uses);
+      if (failures_.size() >= proof_failures_max) return;
+    }
+    if (failures_.empty()) check_waits(rank);
+  }
+  if (!failures_.empty()) return;
+  connect(ends);
+  resolve_groups(uses);
+}
+
+void DataflowGraph::check_program(std::size_t number) {
+  ProgramFacts& facts = facts_[number];
+  const std::string name = "program " + std::to_string(number) + ": ";
+  for (const Loop& loop : schedule_.programs[number].loops) {
+    if (loop.trips < 0) fail(-1, -1, -1, name + "a loop has a negative number of trips");
+    const auto length = static_cast<std::int64_t>(loop.body.size());
+    for (std::int64_t i = 0; i < length; ++i) {
+      const OperationTemplate& operation = loop.body[static_cast<std::size_t>(i)];
+      if (operation.chunk.block_modulus < 1 || operation.source.block_modulus < 1)
+        fail(-1, -1, -1, name + "a block modulus is below 1");
+      use_bases(facts.bases, operation.chunk);
+      use_bases(facts.bases, operation.source);
+      single_blocks_ = single_blocks_ && operation.chunk.span == 1 && operation.source.span == 1;
+      const bool needs_index = operation.kind != OperationKind::copy &&
+                               operation.kind != OperationKind::reduce &&
+                               operation.kind != OperationKind::wait;
+      if (needs_index && operation.peer < 0) {
+        fail(-1, -1, -1, name + name_of(operation.kind) + " names no peer or group");
+        continue;
+      }
+      if (operation.kind == OperationKind::send) grow(facts.peers, operation.peer).sends += loop.trips;
+      if (operation.kind == OperationKind::receive || operation.kind == OperationKind::receive_reduce)
+        grow(facts.peers, operation.peer).receives += loop.trips;
+      if (operation.kind == OperationKind::aggregate) grow(facts.groups, operation.peer).posts += loop.trips;
+      if (operation.kind == OperationKind::collect) grow(facts.groups, operation.peer).collects += loop.trips;
+      for (const Dependency& dependency : operation.dependencies) {
+        if (dependency.stream_slot < 0) fail(-1, -1, -1, name + "a dependency names no stream");
+        facts.streams = std::max(facts.streams, static_cast<std::size_t>(dependency.stream_slot) + 1);
+        facts.waits.push_back({dependency, loop.trips, facts.operations + i, length});
+      }
+    }
+    facts.operations += loop.trips * length;
+  }
+  if (facts.operations > operations_max)
+    fail(-1, -1, -1, name + "it has more operations than a proof can follow");
+}
+
+void DataflowGraph::add_stream(Rank rank, std::int32_t number, const Binding& binding, std::vector<End>& ends,
+                               std::vector<GroupUse>& uses) {
+  if (binding.program < 0 || static_cast<std::size_t>(binding.program) >= facts_.size())
+    return fail(rank, number, -1, at_stream(rank, number) + "its program does not exist");
+  const ProgramFacts& facts = facts_[static_cast<std::size_t>(binding.program)];
+  if (binding.peers.size() < facts.peers.size() || binding.bases.size() < facts.bases ||
+      binding.streams.size() < facts.streams || binding.groups.size() < facts.groups.size())
+    return fail(rank, number, -1, at_stream(rank, number) + "its binding is shorter than its program needs");
+  Stream stream;
+  stream.program = binding.program;
+  stream.rank = rank;
+  stream.first_base = static_cast<std::uint32_t>(bases_.size());
+  stream.first_link = static_cast<std::uint32_t>(links_.size());
+  stream.first_wait = static_cast<std::uint32_t>(waits_.size());
+  stream.first_group = static_cast<std::uint32_t>(memberships_.size());
+  const auto global = static_cast<std::int32_t>(streams_.size());
+  streams_.push_back(stream);
+  bases_.insert(bases_.end(), binding.bases.begin(), binding.bases.end());
+  add_ends(rank, number, binding, ends);
+  waits_.insert(waits_.end(), binding.streams.begin(),
+                binding.streams.begin() + static_cast<std::ptrdiff_t>(facts.streams));
+  for (std::size_t slot = 0; slot < facts.groups.size(); ++slot) {
+    const auto place = static_cast<std::uint32_t>(memberships_.size());
+    memberships_.push_back(Membership{binding.groups[slot], -1});
+    uses.push_back(
+        {binding.groups[slot], rank, global, place, facts.groups[slot].posts, facts.groups[slot].collects});
+  }
+}
+
+void DataflowGraph::add_ends(Rank rank, std::int32_t number, const Binding& binding, std::vector<End>& ends) {
+  const ProgramFacts& facts = facts_[static_cast<std::size_t>(binding.program)];
+  const auto global = static_cast<std::int32_t>(streams_.size()) - 1;
+  for (std::size_t slot = 0; slot < facts.peers.size(); ++slot) {
+    const auto link = static_cast<std::uint32_t>(links_.size());
+    links_.insert(links_.end(), {-1, -1});
+    const Peer& peer = binding.peers[slot];
+    const ProgramFacts::PeerUse& use = facts.peers[slot];
+    messages_ += use.sends;
+    if (use.sends + use.receives == 0) continue;
+    if (peer.rank < 0 || peer.rank >= schedule_.ranks || peer.rank == rank) {
+      fail(rank, number, -1,
+           at_stream(rank, number) + "its peer is rank " + std::to_string(peer.rank) +
+               (peer.rank == rank ? ", which is itself" : ", which does not exist"));
+      continue;
+    }
+    if (use.sends > 0) ends.push_back({rank, peer.rank, peer.channel, false, global, link, use.sends});
+    if (use.receives > 0)
+      ends.push_back({peer.rank, rank, peer.channel, true, global, link + 1, use.receives});
+  }
+}
+
+// The dependencies of a rank name streams and operations that exist; then makes their stream numbers global.
+void DataflowGraph::check_waits(Rank rank) {
+  const std::int32_t start = stream_start_.back();
+  const auto count = static_cast<std::int32_t>(streams_.size()) - start;
+  for (std::int32_t number = 0; number < count; ++number) {
+    const Stream& stream = streams_[static_cast<std::size_t>(start + number)];
+    const ProgramFacts& facts = facts_[static_cast<std::size_t>(stream.program)];
+    std::int32_t* targets = waits_.data() + stream.first_wait;
+    for (const ProgramFacts::Waiting& wait : facts.waits) {
+      if (wait.trips == 0) continue;
+      const std::int32_t target = targets[wait.dependency.stream_slot];
+      if (target < 0 || target >= count)
+        return fail(rank, number, wait.first,
+                    at_stream(rank, number) + "it waits for stream " + std::to_string(target) +
+                        ", which does not exist");
+      const std::int32_t program = streams_[static_cast<std::size_t>(start + target)].program;
+      const std::int64_t operations = facts_[static_cast<std::size_t>(program)].operations;
+      for (const std::int64_t trip : {std::int64_t{0}, wait.trips - 1}) {
+        const std::int64_t wanted = wait.dependency.offset + trip * wait.dependency.stride;
+        const std::int64_t step = wait.first + trip * wait.length;
+        if (wanted >= 0 && wanted < operations) continue;
+        return fail(rank, number, step,
+                    at_stream(rank, number) + "step " + std::to_string(step) + " waits for step " +
+                        std::to_string(wanted) + " of stream " + std::to_string(target) + ", which has " +
+                        plural(operations, "step"));
+      }
+    }
+    for (std::size_t slot = 0; slot < facts.streams; ++slot) targets[slot] += start;
+  }
+}
+
+void DataflowGraph::connect(std::vector<End>& ends) {
+  std::sort(ends.begin(), ends.end());
+  for (std::size_t first = 0; first < ends.size();) {
+    std::size_t last = first;
+    while (last < ends.size() && ends[last].key() == ends[first].key()) ++last;
+    const End* sender = nullptr;
+    const End* receiver = nullptr;
+    bool shared = false;
+    for (std::size_t i = first; i < last; ++i) {
+      const End*& side = ends[i].receives ? receiver : sender;
+      if (side != nullptr && !shared) {
+        const Rank rank = ends[i].receives ? ends[i].target : ends[i].source;
+        fail(rank, local_number(ends[i].stream), -1,
+             "rank " + std::to_string(rank) + ": streams " + std::to_string(local_number(side->stream)) +
+                 " and " + std::to_string(local_number(ends[i].stream)) + " both " +
+                 (ends[i].receives ? "receive" : "send") + " on the connection from rank " +
+                 std::to_string(ends[i].source) + " to rank " + std::to_string(ends[i].target) +
+                 " on channel " + std::to_string(ends[i].channel));
+        shared = true;
+      }
+      side = &ends[i];
+    }
+    if (!shared) join_pair(sender, receiver);
+    first = last;
+  }
+}
+
+// One connection; either side may be missing.
+void DataflowGraph::join_pair(const End* sender, const End* receiver) {
+  const End& any = sender != nullptr ? *sender : *receiver;
+  const std::int64_t sends = sender != nullptr ? sender->count : 0;
+  const std::int64_t receives = receiver != nullptr ? receiver->count : 0;
+  if (sends != receives) {
+    const Rank rank = sender != nullptr ? any.source : any.target;
+    return fail(rank, local_number(any.stream), -1,
+                "rank " + std::to_string(any.source) + " sends " + plural(sends, "message") + " to rank " +
+                    std::to_string(any.target) + " on channel " + std::to_string(any.channel) +
+                    ", which receives " + std::to_string(receives));
+  }
+  const auto number = static_cast<std::int32_t>(connections_.size());
+  connections_.push_back({any.source, any.target, any.channel, sender->stream, receiver->stream});
+  links_[sender->link] = number;
+  links_[receiver->link] = number;
+}
+
+void DataflowGraph::resolve_groups(std::vector<GroupUse>& uses) {
+  std::stable_sort(uses.begin(), uses.end(),
+                   [](const GroupUse& a, const GroupUse& b) { return a.group < b.group; });
+  for (std::int32_t group = 0; group < schedule_.group_count; ++group)
+    groups_.push_back(schedule_.group(group));
+  collectors_.assign(groups_.size(), 0);
+  std::vector<std::int32_t> member_of(static_cast<std::size_t>(schedule_.ranks), -1);
+  auto use = uses.begin();
+  const auto text = [](std::int32_t group) { return "group " + std::to_string(group) + ": "; };
+  while (use != uses.end() && use->group < 0) {
+    fail(use->rank, local_number(use->stream), -1, text(use->group) + "it does not exist");
+    ++use;
+  }
+  for (std::int32_t group = 0; group < schedule_.group_count; ++group) {
+    const AggregationGroup& members = groups_[static_cast<std::size_t>(group)];
+    const auto size = static_cast<std::int32_t>(members.members.size());
+    if (size < 2 || members.root < 0 || members.root >= size)
+      return fail(-1, -1, -1, text(group) + "it needs two members and a root among them");
+    for (std::int32_t i = 0; i < size; ++i) {
+      const Rank rank = members.members[static_cast<std::size_t>(i)];
+      if (rank < 0 || rank >= schedule_.ranks || member_of[static_cast<std::size_t>(rank)] >= 0)
+        return fail(rank, -1, -1,
+                    text(group) + "rank " + std::to_string(rank) + " is twice in it or does not exist");
+      member_of[static_cast<std::size_t>(rank)] = i;
+    }
+    std::vector<std::int32_t> posters(static_cast<std::size_t>(size), -1);
+    std::vector<std::int32_t> takers(static_cast<std::size_t>(size), -1);
+    for (; use != uses.end() && use->group == group; ++use) {
+      const std::int32_t member = member_of[static_cast<std::size_t>(use->rank)];
+      const auto place = static_cast<std::size_t>(std::max(member, 0));
+      if (member < 0 || (use->posts > 0 && posters[place] >= 0) ||
+          (use->collects > 0 && takers[place] >= 0)) {
+        fail(use->rank, local_number(use->stream), -1,
+             text(group) + "rank " + std::to_string(use->rank) +
+                 (member < 0 ? " is no member" : " uses it in two streams"));
+        continue;
+      }
+      if (use->collects > 0 && members.mode == AggregationMode::reduce && member != members.root)
+        fail(use->rank, local_number(use->stream), -1,
+             text(group) + "rank " + std::to_string(use->rank) + " collects, but only the root receives");
+      if (use->posts > 0) posters[place] = use->stream;
+      if (use->collects > 0) {
+        takers[place] = use->stream;
+        ++collectors_[static_cast<std::size_t>(group)];
+      }
+      memberships_[use->place].member = member;
+    }
+    for (const Rank rank : members.members) member_of[static_cast<std::size_t>(rank)] = -1;
+  }
+  if (use != uses.end())
+    fail(use->rank, local_number(use->stream), -1, text(use->group) + "it does not exist");
+}
+
+}  // namespace collsim

@@ -1,0 +1,200 @@
+#include "sim/model/proof_sets.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace collsim {
+namespace {
+
+constexpr std::int64_t entries_max = std::int64_t{1} << 24;
+constexpr std::size_t names_max = 5;  // contributions named in one list of a text
+
+// How often the contribution of (rank, cell) is in a sum. A cell >= the output cells is scratch that nobody
+// has written.
+struct Entry {
+  Rank rank;
+  std::int64_t cell;
+  std::int64_t count;
+  auto key() const { return std::pair(rank, cell); }
+};
+using Contributions = std::vector<Entry>;  // sorted by key
+
+Contributions sum(const Contributions& a, const Contributions& b) {
+  Contributions result;
+  result.reserve(a.size() + b.size());
+  auto left = a.begin();
+  auto right = b.begin();
+  while (left != a.end() || right != b.end()) {
+    if (right == b.end() || (left != a.end() && left->key() < right->key())) {
+      result.push_back(*left++);
+    } else if (left == a.end() || right->key() < left->key()) {
+      result.push_back(*right++);
+    } else {
+      result.push_back(Entry{left->rank, left->cell, left->count + right->count});
+      ++left, ++right;
+    }
+  }
+  return result;
+}
+
+// Memory of the dataflow run that carries exact sets for the traced cells.
+class SetMemory {
+ public:
+  using Payload = std::size_t;  // index in messages_
+
+  // traced[cell]: row of the cell, or -1.
+  SetMemory(const DataflowGraph& graph, std::vector<std::int32_t> traced, std::int32_t rows)
+      : blocks_(graph.schedule().layout.blocks()),
+        output_cells_(graph.schedule().layout.cells()),
+        traced_(std::move(traced)),
+        rows_(rows),
+        cells_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(graph.schedule().ranks)) {
+    for (std::size_t cell = 0; cell < traced_.size(); ++cell)
+      for (Rank rank = 0; traced_[cell] >= 0 && rank < graph.schedule().ranks; ++rank)
+        at(rank, traced_[cell]) = {Entry{rank, static_cast<std::int64_t>(cell), 1}};
+  }
+
+  void begin(const Step&) {}
+  Payload read(const Step& step, const Chunk& chunk) {
+    if (free_.empty()) {
+      free_.push_back(messages_.size());
+      messages_.emplace_back();
+    }
+    const Payload payload = free_.back();
+    free_.pop_back();
+    messages_[payload].resize(static_cast<std::size_t>(chunk.span));
+    for (std::int32_t i = 0; i < chunk.span; ++i) {
+      const std::int64_t cell = place(chunk) + i;
+      const std::int32_t row = traced_[static_cast<std::size_t>(cell)];
+      Contributions& item = messages_[payload][static_cast<std::size_t>(i)];
+      if (row < 0)
+        item.clear();
+      else if (chunk.buffer == Buffer::input)
+        item = {Entry{step.rank, cell, 1}};
+      else
+        item = at(step.rank, row);
+    }
+    return payload;
+  }
+  void write(const Step& step, const Chunk&, Payload payload, bool adds) {
+    for (std::int32_t i = 0; i < step.chunk.span; ++i) {
+      const std::int32_t row = traced_[static_cast<std::size_t>(place(step.chunk) + i)];
+      if (row < 0) continue;
+      Contributions& cell = at(step.rank, row);
+      const Contributions& incoming = messages_[payload][static_cast<std::size_t>(i)];
+      cell = adds ? sum(cell, incoming) : incoming;
+    }
+  }
+  void release(Payload payload, const Chunk&) { free_.push_back(payload); }
+  void join(Payload& total, const Chunk& chunk, Payload other, const Chunk&) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(chunk.span); ++i)
+      messages_[total][i] = sum(messages_[total][i], messages_[other][i]);
+    free_.push_back(other);
+  }
+  void local(const Step& step, const Chunk& source) {
+    const Payload payload = read(step, source);
+    write(step, source, payload, step.operation->kind == OperationKind::reduce);
+    free_.push_back(payload);
+  }
+  void drained(Post, const std::vector<Post>&) {}
+
+  const Contributions& result(Rank rank, std::int64_t cell) const {
+    return cells_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(rows_) +
+                  static_cast<std::size_t>(traced_[static_cast<std::size_t>(cell)])];
+  }
+
+ private:
+  std::int64_t place(const Chunk& chunk) const {
+    return (chunk.buffer == Buffer::scratch ? output_cells_ : 0) + std::int64_t{chunk.region} * blocks_ +
+           chunk.block;
+  }
+  Contributions& at(Rank rank, std::int32_t row) {
+    return cells_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(rows_) +
+                  static_cast<std::size_t>(row)];
+  }
+
+  std::int32_t blocks_;
+  std::int64_t output_cells_;
+  std::vector<std::int32_t> traced_;
+  std::int32_t rows_;
+  std::vector<Contributions> cells_;  // [rank * rows + row]
+  std::vector<std::vector<Contributions>> messages_;
+  std::vector<std::size_t> free_;
+};
+
+Chunk chunk_of(const Layout& layout, std::int64_t cell) {
+  Chunk chunk;
+  if (cell >= layout.cells()) {
+    chunk.buffer = Buffer::scratch;
+    cell -= layout.cells();
+  }
+  chunk.region = static_cast<std::int32_t>(cell / layout.blocks());
+  chunk.block = static_cast<std::int32_t>(cell % layout.blocks());
+  return chunk;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < names_max; ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > names_max) text += " and " + std::to_string(names.size() - names_max) + " more";
+  return text;
+}
+
+// "holds rank 1 twice and lacks rank 5"
+std::string difference(const Layout& layout, const Contributions& found, std::int64_t cell,
+                       std::int32_t ranks) {
+  std::vector<std::string> surplus;
+  std::vector<bool> present(static_cast<std::size_t>(ranks), false);
+  for (const Entry& entry : found) {
+    std::string name = "rank " + std::to_string(entry.rank);
+    if (entry.cell != cell) name = text_of(chunk_of(layout, entry.cell)) + " of " + name;
+    if (entry.cell == cell) present[static_cast<std::size_t>(entry.rank)] = true;
+    if (entry.cell == cell && entry.count == 1) continue;
+    if (entry.count == 2) name += " twice";
+    if (entry.count > 2) name += " " + std::to_string(entry.count) + " times";
+    surplus.push_back(name);
+  }
+  std::vector<std::string> missing;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    if (!present[static_cast<std::size_t>(rank)]) missing.push_back("rank " + std::to_string(rank));
+  std::string text = surplus.empty() ? "" : "holds " + list_of(surplus);
+  if (!missing.empty()) text += (text.empty() ? "lacks " : " and lacks ") + list_of(missing);
+  return text;
+}
+
+}  // namespace
+
+void explain(const DataflowGraph& graph, const std::vector<WrongCell>& wrong, bool moves,
+             std::vector<ProofFailure>& failures) {
+  const Schedule& schedule = graph.schedule();
+  const Layout& layout = schedule.layout;
+  const std::int64_t cells = layout.cells() + std::int64_t{schedule.scratch_regions} * layout.blocks();
+  const std::int64_t row_entries = std::int64_t{schedule.ranks} * schedule.ranks;
+  std::vector<std::int32_t> traced(static_cast<std::size_t>(cells), -1);
+  std::int32_t rows = 0;
+  const auto trace = [&](std::int64_t cell) {
+    std::int32_t& row = traced[static_cast<std::size_t>(cell)];
+    if (row < 0 && (rows + 1) * row_entries <= entries_max) row = rows++;
+  };
+  if (!moves) {
+    for (const WrongCell& item : wrong) trace(item.cell);
+  } else if (cells <= entries_max / row_entries) {
+    for (std::int64_t cell = 0; cell < cells; ++cell) trace(cell);
+  }
+  SetMemory memory(graph, traced, rows);
+  Dataflow<SetMemory> run(graph, memory);
+  if (rows > 0) run.run();
+  for (const WrongCell& item : wrong) {
+    const bool known = traced[static_cast<std::size_t>(item.cell)] >= 0;
+    const std::string found =
+        known ? difference(layout, memory.result(item.rank, item.cell), item.cell, schedule.ranks)
+              : "holds a wrong sum";
+    const bool written = item.writer.stream >= 0;
+    failures.push_back(ProofFailure{
+        item.rank, written ? graph.local_number(item.writer.stream) : -1,
+        written ? std::int64_t{item.writer.index} : -1,
+        "rank " + std::to_string(item.rank) + ": " + text_of(chunk_of(layout, item.cell)) + " " + found});
+  }
+}
+
+}  // namespace collsim
