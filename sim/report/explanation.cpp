@@ -32,6 +32,9 @@ std::string shares_text(const CriticalPath& path, Duration time) {
 }
 
 std::string bound_sentence(const Point& point) {
+  if (point.bound.time == Duration()) {
+    return "  bound: nothing has to move, so an algorithm may take no time at all\n";
+  }
   const std::string cause = point.bound.reason == "latency"
                                 ? "the latency between the farthest ranks"
                                 : "what must cross the cut '" + point.bound.reason + "'";

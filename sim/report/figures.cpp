@@ -6,7 +6,7 @@ namespace collsim {
 
 namespace {
 
-constexpr std::size_t time_width = 8;       // as nccl-tests and one more: 1.34 s are 1343177 us
+constexpr std::size_t time_width = 7;       // as nccl-tests
 constexpr std::size_t bandwidth_width = 6;  // as nccl-tests
 constexpr std::int64_t picoseconds_per_microsecond = 1'000'000;
 

@@ -14,7 +14,7 @@ namespace collsim {
 constexpr std::size_t report_width = 120;  // columns of a terminal that a table of usual names keeps within
 constexpr std::size_t lines_max = 32;      // of blocked streams, links or findings of one point
 
-// "160.80", "1343177": without the unit, at most 8 characters where that is possible.
+// "160.80", "1343177": without the unit, at most 7 characters where that is possible.
 std::string microseconds_text(Duration time);
 // "52.17": at most 6 characters where that is possible. "-" where there is none.
 std::string bandwidth_text(const std::optional<Ratio>& gigabytes_per_second);
