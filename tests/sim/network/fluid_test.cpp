@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/random.hpp"
+#include "tests/support/max_min.hpp"
 
 using namespace collsim;
 
@@ -15,49 +16,8 @@ namespace {
 
 Bandwidth rate_of(std::int64_t bytes_per_second) { return Bandwidth::bytes_per_second(bytes_per_second); }
 
-struct Network {
-  std::vector<std::int64_t> capacity;           // [resource] bytes/s
-  std::vector<std::vector<ResourceId>> routes;  // [flow]
-  std::vector<std::int64_t> rate_max;           // [flow], 0 = none
-};
-
-// The integer rule of the contract, from its definition: every share is computed anew in each round, a flow's
-// own limit is a resource that nobody else uses, and all resources with the smallest share freeze together.
-std::vector<Int128> reference_rates(const Network& network, const std::vector<char>& active) {
-  std::vector<Int128> capacity;
-  for (const std::int64_t value : network.capacity) capacity.push_back(Int128{value} * 1'000'000);
-  std::vector<std::vector<std::size_t>> routes;
-  for (std::size_t flow = 0; flow < network.routes.size(); ++flow) {
-    routes.emplace_back(network.routes[flow].begin(), network.routes[flow].end());
-    if (network.rate_max[flow] > 0) {
-      routes.back().push_back(capacity.size());
-      capacity.push_back(Int128{network.rate_max[flow]} * 1'000'000);
-    }
-  }
-  std::vector<Int128> rates(network.routes.size(), -1);
-  for (std::size_t flow = 0; flow < rates.size(); ++flow)
-    if (active[flow] == 0) rates[flow] = 0;
-  for (;;) {
-    std::vector<Int128> free = capacity;
-    std::vector<Int128> unfrozen(capacity.size(), 0);
-    for (std::size_t flow = 0; flow < rates.size(); ++flow)
-      for (const std::size_t resource : routes[flow]) {
-        if (rates[flow] < 0)
-          ++unfrozen[resource];
-        else
-          free[resource] -= rates[flow];
-      }
-    Int128 smallest = -1;
-    for (std::size_t resource = 0; resource < capacity.size(); ++resource)
-      if (unfrozen[resource] > 0 && (smallest < 0 || free[resource] / unfrozen[resource] < smallest))
-        smallest = free[resource] / unfrozen[resource];
-    if (smallest < 0) return rates;
-    const std::vector<Int128> before = rates;
-    for (std::size_t flow = 0; flow < rates.size(); ++flow)
-      for (const std::size_t resource : routes[flow])
-        if (before[flow] < 0 && free[resource] / unfrozen[resource] == smallest) rates[flow] = smallest;
-  }
-}
+using Network = testing::SharedResources;
+using testing::integer_rates;
 
 // The real-valued max-min solution, by progressive filling in long double.
 std::vector<long double> real_rates(const Network& network, const std::vector<char>& active) {
@@ -195,7 +155,7 @@ TEST_SUITE("sim/network") {
         scheduled.clear();
         fluid.settle(Instant::picoseconds(now), scheduled);
         for (const auto& plan : scheduled) planned[plan.flow] = now + plan.delay.picoseconds();
-        const std::vector<Int128> expected = reference_rates(network, active);
+        const std::vector<Int128> expected = integer_rates(network, active);
         const std::vector<long double> real = real_rates(network, active);
         for (std::size_t flow = 0; flow < active.size(); ++flow) {
           REQUIRE(static_cast<long double>(fluid.rate(static_cast<FlowId>(flow))) ==
@@ -237,7 +197,7 @@ TEST_SUITE("sim/network") {
           }
           if (start[flow] == now && slow[flow] < 0) active[flow] = 1;
         }
-        const std::vector<Int128> rates = reference_rates(network, active);
+        const std::vector<Int128> rates = integer_rates(network, active);
         std::int64_t next = -1;
         for (std::size_t flow = 0; flow < bytes.size(); ++flow) {
           std::int64_t at = -1;
