@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -235,10 +236,15 @@ class Builder {
   Duration latency_max() const {
     const std::int32_t ranks = cluster_.nodes * plan_.gpus;
     if (ranks == 1) return Duration();
-    std::vector<Link> links = wiring_.links;
-    if (!uses_fabric()) links.resize(static_cast<std::size_t>(2 * plan_.first_nic_cable));
-    const Graph graph(wiring_.vertices.size(), links);
-    return largest_latency(graph, ranks, latency_range(graph));
+    const std::size_t links =
+        uses_fabric() ? wiring_.links.size() : static_cast<std::size_t>(2 * plan_.first_nic_cable);
+    const Graph graph(wiring_.vertices.size(), std::span(wiring_.links).first(links));
+    std::vector<std::int32_t> nodes = {0};
+    if (tree_ != nullptr && cluster_.nodes > 1) nodes = tree_->unlike_nodes();
+    std::vector<Rank> candidates;
+    for (const std::int32_t node : nodes)
+      for (std::int32_t gpu = 0; gpu < plan_.gpus; ++gpu) candidates.push_back(node * plan_.gpus + gpu);
+    return largest_latency(graph, ranks, candidates, latency_range(graph));
   }
 
   LatencyRange latency_range(const Graph& graph) const {

@@ -247,10 +247,10 @@ std::int64_t dragonfly_groups(const ClusterSpec& cluster) {
 
 Finding check_dragonfly(const ClusterSpec& cluster) {
   const FabricSpec& fabric = cluster.fabric;
-  const std::string key = "cluster.fabric.dragonfly_";
-  if (Finding finding =
-          first_of(positive(key + "routers", "the number of routers in a group", fabric.dragonfly_routers),
-                   positive(key + "nodes", "the number of nodes on a router", fabric.dragonfly_nodes)))
+  const std::string key = "cluster.fabric.";
+  if (Finding finding = first_of(
+          positive(key + "routers", "the number of routers in a group", fabric.dragonfly_routers),
+          positive(key + "nodes_per_router", "the number of nodes on a router", fabric.dragonfly_nodes)))
     return finding;
   if (fabric.dragonfly_global_links < 0)
     return BuildError{key + "global_links",

@@ -127,6 +127,19 @@ std::vector<Grouping> FatTree::groupings() const {
   return result;
 }
 
+std::vector<std::int32_t> FatTree::unlike_nodes() const {
+  std::vector<std::int32_t> result;
+  const auto leaves_of = [&](std::int64_t node) {
+    std::vector<std::int64_t> leaves;
+    for (std::int64_t nic = 0; nic < endpoints_.per_node; ++nic)
+      leaves.push_back(leaf_of(node * endpoints_.per_node + nic));
+    return leaves;
+  };
+  for (std::int32_t node = 0; node < endpoints_.nodes; ++node)
+    if (node == 0 || leaves_of(node) != leaves_of(node - 1)) result.push_back(node);
+  return result;
+}
+
 std::vector<VertexId> FatTree::switches_above_first() const {
   std::vector<VertexId> result = {first_switch_};
   if (shape_.levels > 1) result.push_back(after(first_switch_, leaves_));

@@ -48,6 +48,8 @@ class FatTree final : public Fabric {
   }
   // One switch of the highest level and one of each below it, over endpoint 0.
   std::vector<VertexId> switches_above_first() const;
+  // One node of each set of nodes that are on the same leaves, and so interchangeable. Increasing.
+  std::vector<std::int32_t> unlike_nodes() const;
 
  private:
   std::int64_t slot(std::int64_t endpoint) const;

@@ -14,7 +14,7 @@ struct Edge {
 using Compressed = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, Edge,
                                                       boost::no_property, std::uint32_t>;
 
-Compressed compress(std::size_t vertices, const std::vector<Link>& links) {
+Compressed compress(std::size_t vertices, std::span<const Link> links) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;
   std::vector<Edge> edges;
   ends.reserve(links.size());
@@ -33,11 +33,13 @@ struct Graph::Storage {
   Compressed graph;
 };
 
-Graph::Graph(std::size_t vertices, const std::vector<Link>& links)
+Graph::Graph(std::size_t vertices, std::span<const Link> links)
     : storage_(std::make_unique<const Storage>(Storage{compress(vertices, links)})) {}
 Graph::~Graph() = default;
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
+
+std::int64_t Graph::link_count() const { return boost::num_edges(storage_->graph); }
 
 std::vector<std::int32_t> Graph::hops(VertexId source) const {
   const Compressed& graph = storage_->graph;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/core/id.hpp"
@@ -17,11 +18,12 @@ namespace collsim::topologies {
 class Graph {
  public:
   // REQUIRES: every link joins vertices below `vertices`
-  Graph(std::size_t vertices, const std::vector<Link>& links);
+  Graph(std::size_t vertices, std::span<const Link> links);
   ~Graph();
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
 
+  std::int64_t link_count() const;
   // Per vertex the fewest links from `source` to it; -1 where there is no path. Breadth-first search.
   std::vector<std::int32_t> hops(VertexId source) const;
   // Per vertex the least latency from `source` to it; unreached_latency where there is no path. Dijkstra.

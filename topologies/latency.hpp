@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/id.hpp"
 #include "sim/core/units.hpp"
 #include "topologies/graph.hpp"
 
@@ -15,10 +16,16 @@ struct LatencyRange {
   Duration at_most;
 };
 
-// Searches from one rank after another until the range has closed. A search from rank r with distances d and
-// largest distance e shows that the answer is at least e, and that rank s reaches nothing beyond e + d(s), so
-// it need not be searched once that is no more than the answer found (Takes and Kosters, CIKM 2011).
-// REQUIRES: cables have the same latency both ways; all ranks are connected
-Duration largest_latency(const Graph& graph, std::int32_t ranks, LatencyRange range);
+// Searches from one of the `candidates` after another until the range has closed. Every rank must be
+// interchangeable with a candidate (an automorphism of the cluster maps it there). A search from rank r with
+// distances d and largest distance e shows that the answer is at least e, and that rank s reaches nothing
+// beyond e + d(s), so it need not be searched once that is no more than the answer found (Takes and Kosters,
+// Algorithms 6(1), 2013).
+//
+// Exact, but for one limit: after about 10^7 link visits the largest latency found is returned, which is
+// still a valid lower bound. Only trees with thousands of ranks whose NIC numbers reach different pods come
+// to that. REQUIRES: cables have the same latency both ways; all ranks are connected; candidates is not empty
+Duration largest_latency(const Graph& graph, std::int32_t ranks, const std::vector<Rank>& candidates,
+                         LatencyRange range);
 
 }  // namespace collsim::topologies

@@ -1,0 +1,122 @@
+#include "tests/topologies/reference.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <set>
+
+namespace collsim::testing {
+
+Topology built(const ClusterSpec& cluster, std::uint64_t seed) {
+  auto result = topologies::build(cluster, seed);
+  if (const auto* error = std::get_if<topologies::BuildError>(&result))
+    FAIL(error->key << ": " << error->message << "; expected " << error->expected);
+  return std::get<Topology>(std::move(result));
+}
+
+ClusterSpec fabric_of(FabricKind kind, std::int32_t nodes) {
+  ClusterSpec cluster;
+  cluster.nodes = nodes;
+  cluster.fabric.kind = kind;
+  cluster.fabric.bandwidth = Bandwidth::gigabytes_per_second(50);
+  cluster.fabric.latency = Duration::nanoseconds(250);
+  return cluster;
+}
+
+ClusterSpec node_of(InterconnectKind kind, std::int32_t gpus) {
+  ClusterSpec cluster;
+  cluster.node.gpus = gpus;
+  cluster.node.interconnect.kind = kind;
+  cluster.node.interconnect.bandwidth = Bandwidth::gigabytes_per_second(100);
+  cluster.node.interconnect.latency = Duration::nanoseconds(500);
+  return cluster;
+}
+
+ClusterSpec cluster_of(FabricKind kind, std::int32_t nodes, std::int32_t gpus, std::int32_t nics,
+                       InterconnectKind inside) {
+  ClusterSpec cluster = fabric_of(kind, nodes);
+  cluster.node = node_of(inside, gpus).node;
+  cluster.node.nics.count = nics;
+  cluster.node.nics.bandwidth = Bandwidth::gigabytes_per_second(200);
+  cluster.node.nics.latency = Duration::microseconds(1);
+  return cluster;
+}
+
+ClusterSpec tree_of(FabricKind kind, int levels, int radix, std::int32_t nodes, std::int32_t gpus,
+                    std::int32_t nics) {
+  ClusterSpec cluster = cluster_of(kind, nodes, gpus, nics);
+  if (nics == 0) cluster.node.interconnect.kind = InterconnectKind::none;
+  cluster.fabric.levels = levels;
+  cluster.fabric.radix = radix;
+  return cluster;
+}
+
+std::string text_of(const ClusterSpec& cluster) {
+  std::string text = std::string(name_of(cluster.node.interconnect.kind)) + ", " +
+                     name_of(cluster.fabric.kind) + ", nodes " + std::to_string(cluster.nodes) + ", GPUs " +
+                     std::to_string(cluster.node.gpus) + ", NICs " + std::to_string(cluster.node.nics.count) +
+                     ", levels " + std::to_string(cluster.fabric.levels) + ", radix " +
+                     std::to_string(cluster.fabric.radix) + ", oversubscription " +
+                     std::to_string(cluster.fabric.oversubscription_numerator) +
+                     (cluster.fabric.routing == RoutingKind::hash ? ", hash" : "");
+  for (const int side : cluster.fabric.dimensions) text += ", side " + std::to_string(side);
+  return text;
+}
+
+namespace {
+
+using Reference = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
+                                        boost::property<boost::edge_weight_t, std::int64_t>>;
+
+Reference reference(const Topology& topology, LinkFilter filter) {
+  Reference graph(topology.vertex_count());
+  for (const Link& link : topology.links())
+    if (filter(topology, link))
+      boost::add_edge(link.source.value, link.target.value, link.latency.picoseconds(), graph);
+  return graph;
+}
+
+}  // namespace
+
+bool any_link(const Topology&, const Link&) { return true; }
+
+bool inside_node(const Topology& topology, const Link& link) {
+  const Vertex& a = topology.vertex(link.source);
+  const Vertex& b = topology.vertex(link.target);
+  return a.node >= 0 && a.node == b.node && a.kind != VertexKind::nic && b.kind != VertexKind::nic;
+}
+
+bool outside_nodes(const Topology& topology, const Link& link) { return !inside_node(topology, link); }
+
+std::vector<std::int32_t> hops_from(const Topology& topology, VertexId source, LinkFilter filter) {
+  const Reference graph = reference(topology, filter);
+  std::vector<std::int32_t> hops(topology.vertex_count(), -1);
+  hops[source.value] = 0;
+  boost::breadth_first_search(
+      graph, source.value,
+      boost::visitor(boost::make_bfs_visitor(boost::record_distances(hops.data(), boost::on_tree_edge()))));
+  return hops;
+}
+
+std::vector<std::int64_t> latencies_from(const Topology& topology, VertexId source, LinkFilter filter) {
+  const Reference graph = reference(topology, filter);
+  std::vector<std::int64_t> distance(topology.vertex_count());
+  boost::dijkstra_shortest_paths(graph, source.value, boost::distance_map(distance.data()));
+  return distance;
+}
+
+std::string path_fault(const Topology& topology, Rank source, Rank target, const std::vector<LinkId>& route) {
+  VertexId place(source);
+  std::set<LinkId> seen;
+  for (const LinkId id : route) {
+    if (id.value >= topology.link_count()) return "no such link";
+    if (!seen.insert(id).second) return "repeats " + topology.link_name(id);
+    if (topology.link(id).source != place) return "breaks off at " + topology.vertex_name(place);
+    place = topology.link(id).target;
+  }
+  return place == VertexId(target) ? "" : "ends at " + topology.vertex_name(place);
+}
+
+}  // namespace collsim::testing
