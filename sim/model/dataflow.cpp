@@ -26,23 +26,41 @@ struct DataflowGraph::ProgramFacts {
   std::vector<Waiting> waits;
   std::size_t bases = 0;
   std::size_t streams = 0;
+  // Regions of output, relative to bases[base] (or 0), that the program's chunks can name.
+  struct Regions {
+    std::int8_t base = -1;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+  };
+  std::vector<Regions> regions;
   std::int64_t operations = 0;
-  bool sound = true;
+
+  void name_regions(const ChunkExpression& chunk, std::int64_t trips) {
+    const std::int64_t last = chunk.region_offset + (trips - 1) * chunk.region_stride;
+    const Regions named{chunk.region_base, std::min<std::int64_t>(chunk.region_offset, last),
+                        std::max<std::int64_t>(chunk.region_offset, last)};
+    for (Regions& known : regions)
+      if (known.base == named.base) {
+        known.least = std::min(known.least, named.least);
+        known.most = std::max(known.most, named.most);
+        return;
+      }
+    regions.push_back(named);
+  }
 };
 
 struct DataflowGraph::End {
   Rank source;
   Rank target;
   std::int32_t channel;
-  bool receives;
   std::int32_t stream;
-  std::uint32_t link;  // where its number is stored
-  std::int64_t count;
+  std::uint32_t link;  // where the connection's number is stored; odd = the receiving end
 
+  bool receives() const { return link % 2 != 0; }
   auto key() const { return std::tuple(source, target, channel); }
   bool operator<(const End& other) const {
-    return std::tuple(source, target, channel, receives, stream) <
-           std::tuple(other.source, other.target, other.channel, other.receives, other.stream);
+    return std::tuple(source, target, channel, receives(), stream) <
+           std::tuple(other.source, other.target, other.channel, other.receives(), other.stream);
   }
 };
 
@@ -120,6 +138,7 @@ DataflowGraph::DataflowGraph(const Schedule& schedule) : schedule_(schedule) {
   if (!failures_.empty()) return;
   connect(ends);
   resolve_groups(uses);
+  if (failures_.empty()) find_components(uses);
 }
 
 void DataflowGraph::check_program(std::size_t number) {
@@ -135,6 +154,8 @@ void DataflowGraph::check_program(std::size_t number) {
       use_bases(facts.bases, operation.chunk);
       use_bases(facts.bases, operation.source);
       single_blocks_ = single_blocks_ && operation.chunk.span == 1 && operation.source.span == 1;
+      if (loop.trips > 0 && operation.kind != OperationKind::wait)
+        facts.name_regions(operation.chunk, loop.trips);
       const bool needs_index = operation.kind != OperationKind::copy &&
                                operation.kind != OperationKind::reduce &&
                                operation.kind != OperationKind::wait;
@@ -204,9 +225,8 @@ void DataflowGraph::add_ends(Rank rank, std::int32_t number, const Binding& bind
                (peer.rank == rank ? ", which is itself" : ", which does not exist"));
       continue;
     }
-    if (use.sends > 0) ends.push_back({rank, peer.rank, peer.channel, false, global, link, use.sends});
-    if (use.receives > 0)
-      ends.push_back({peer.rank, rank, peer.channel, true, global, link + 1, use.receives});
+    if (use.sends > 0) ends.push_back({rank, peer.rank, peer.channel, global, link});
+    if (use.receives > 0) ends.push_back({peer.rank, rank, peer.channel, global, link + 1});
   }
 }
 
@@ -250,13 +270,13 @@ void DataflowGraph::connect(std::vector<End>& ends) {
     const End* receiver = nullptr;
     bool shared = false;
     for (std::size_t i = first; i < last; ++i) {
-      const End*& side = ends[i].receives ? receiver : sender;
+      const End*& side = ends[i].receives() ? receiver : sender;
       if (side != nullptr && !shared) {
-        const Rank rank = ends[i].receives ? ends[i].target : ends[i].source;
+        const Rank rank = ends[i].receives() ? ends[i].target : ends[i].source;
         fail(rank, local_number(ends[i].stream), -1,
              "rank " + std::to_string(rank) + ": streams " + std::to_string(local_number(side->stream)) +
                  " and " + std::to_string(local_number(ends[i].stream)) + " both " +
-                 (ends[i].receives ? "receive" : "send") + " on the connection from rank " +
+                 (ends[i].receives() ? "receive" : "send") + " on the connection from rank " +
                  std::to_string(ends[i].source) + " to rank " + std::to_string(ends[i].target) +
                  " on channel " + std::to_string(ends[i].channel));
         shared = true;
@@ -271,8 +291,12 @@ void DataflowGraph::connect(std::vector<End>& ends) {
 // One connection; either side may be missing.
 void DataflowGraph::join_pair(const End* sender, const End* receiver) {
   const End& any = sender != nullptr ? *sender : *receiver;
-  const std::int64_t sends = sender != nullptr ? sender->count : 0;
-  const std::int64_t receives = receiver != nullptr ? receiver->count : 0;
+  const auto use_of = [this](const End& end) {
+    const Stream& stream = streams_[static_cast<std::size_t>(end.stream)];
+    return facts_[static_cast<std::size_t>(stream.program)].peers[(end.link - stream.first_link) / 2];
+  };
+  const std::int64_t sends = sender != nullptr ? use_of(*sender).sends : 0;
+  const std::int64_t receives = receiver != nullptr ? use_of(*receiver).receives : 0;
   if (sends != receives) {
     const Rank rank = sender != nullptr ? any.source : any.target;
     return fail(rank, local_number(any.stream), -1,
@@ -337,6 +361,58 @@ void DataflowGraph::resolve_groups(std::vector<GroupUse>& uses) {
   }
   if (use != uses.end())
     fail(use->rank, local_number(use->stream), -1, text(use->group) + "it does not exist");
+}
+
+// Union-find over connections, dependencies and groups; a root is the smallest stream of its component.
+void DataflowGraph::find_components(const std::vector<GroupUse>& uses) {
+  std::vector<std::int32_t>& parent = components_;
+  parent.resize(streams_.size());
+  for (std::size_t stream = 0; stream < parent.size(); ++stream)
+    parent[stream] = static_cast<std::int32_t>(stream);
+  const auto root_of = [&parent](std::int32_t stream) {
+    while (parent[static_cast<std::size_t>(stream)] != stream) {
+      std::int32_t& up = parent[static_cast<std::size_t>(stream)];
+      up = parent[static_cast<std::size_t>(up)];
+      stream = up;
+    }
+    return stream;
+  };
+  const auto unite = [&](std::int32_t a, std::int32_t b) {
+    a = root_of(a);
+    b = root_of(b);
+    parent[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+  };
+  for (const Connection& connection : connections_) unite(connection.sender, connection.receiver);
+  for (std::size_t i = 1; i < uses.size(); ++i)
+    if (uses[i].group == uses[i - 1].group) unite(uses[i].stream, uses[i - 1].stream);
+  region_ranges_.assign(streams_.size(), RegionRange{});
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    const Stream& fixed = streams_[stream];
+    const std::size_t waits = facts_[static_cast<std::size_t>(fixed.program)].streams;
+    for (std::size_t slot = 0; slot < waits; ++slot)
+      unite(static_cast<std::int32_t>(stream), waits_of(fixed)[slot]);
+  }
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    parent[stream] = root_of(static_cast<std::int32_t>(stream));
+    const Stream& fixed = streams_[stream];
+    RegionRange& range = region_ranges_[static_cast<std::size_t>(parent[stream])];
+    for (const ProgramFacts::Regions& named : facts_[static_cast<std::size_t>(fixed.program)].regions) {
+      const std::int64_t base = named.base < 0 ? 0 : bases_of(fixed)[named.base];
+      range.least = std::min(range.least, base + named.least);
+      range.most = std::max(range.most, base + named.most);
+    }
+  }
+}
+
+bool DataflowGraph::touches(std::int32_t stream, std::int64_t first, std::int64_t count) const {
+  const auto root = static_cast<std::size_t>(components_[static_cast<std::size_t>(stream)]);
+  const std::int64_t last_region = schedule_.layout.regions() - 1;
+  const std::int64_t blocks = schedule_.layout.blocks();
+  const RegionRange& range = region_ranges_[root];
+  // Whatever lies outside the layout is found in the first or last batch.
+  const std::int64_t least = std::clamp<std::int64_t>(range.least, 0, last_region) * blocks;
+  const std::int64_t end = (std::clamp<std::int64_t>(range.most, 0, last_region) + 1) * blocks;
+  return (least < first + count && first < end) || (first == 0 && range.most < range.least);
 }
 
 }  // namespace collsim

@@ -16,12 +16,13 @@
 // Complexity  O(operations) time; O(streams + peers + messages in flight) memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <string>
 #include <vector>
 
-#include "sim/core/check.hpp"
 #include "sim/model/proof.hpp"
 #include "sim/model/schedule.hpp"
 
@@ -93,6 +94,9 @@ class DataflowGraph {
     return stream - stream_start_[static_cast<std::size_t>(streams_[static_cast<std::size_t>(stream)].rank)];
   }
   std::int64_t messages() const { return messages_; }
+  // Whether the stream, or one that it exchanges anything with, may name one of the cells
+  // [first, first + count) of output. Every stream does for some part of the cells.
+  bool touches(std::int32_t stream, std::int64_t first, std::int64_t count) const;
   // Every chunk of every program is a single block.
   bool single_blocks() const { return single_blocks_; }
 
@@ -109,6 +113,7 @@ class DataflowGraph {
   void connect(std::vector<End>& ends);
   void join_pair(const End* sender, const End* receiver);
   void resolve_groups(std::vector<GroupUse>& uses);
+  void find_components(const std::vector<GroupUse>& uses);
   void fail(Rank rank, std::int32_t stream, std::int64_t step, std::string text);
 
   const Schedule& schedule_;
@@ -123,6 +128,12 @@ class DataflowGraph {
   std::vector<Connection> connections_;
   std::vector<AggregationGroup> groups_;
   std::vector<std::int32_t> collectors_;  // [group]: members that collect
+  struct RegionRange {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t most = -1;
+  };
+  std::vector<std::int32_t> components_;    // [stream]: the first stream of those that depend on each other
+  std::vector<RegionRange> region_ranges_;  // [first stream of a component]
   std::int64_t messages_ = 0;
   bool single_blocks_ = true;
 
@@ -139,7 +150,8 @@ class Dataflow {
  public:
   Dataflow(const DataflowGraph& graph, Memory& memory);
 
-  DataflowOutcome run();
+  // Runs the streams that touch the cells [first, first + count); the default is all.
+  DataflowOutcome run(std::int64_t first = 0, std::int64_t count = std::numeric_limits<std::int32_t>::max());
   // outcome deadlock: the waiting streams; aborted: what is wrong. At most proof_failures_max.
   const std::vector<ProofFailure>& failures() const { return failures_; }
 
@@ -152,8 +164,9 @@ class Dataflow {
     std::uint32_t done = 0;
     std::int32_t first_waiter = -1;  // streams that wait for an operation of this one
     std::int32_t next_waiter = -1;
-    std::uint32_t wanted = 0;  // the operation that this one waits for
-    bool posted = false;       // stands in an aggregation
+    std::uint32_t wanted = 0;        // the operation that this one waits for
+    std::uint32_t least_wanted = 0;  // of the streams that wait for this one
+    bool posted = false;             // stands in an aggregation
   };
   struct Pipe {
     std::int32_t head = -1;
@@ -205,8 +218,11 @@ class Dataflow {
   bool collect(Step& step, DataflowGraph::Membership place);
   void complete(std::int32_t group);
   void advance(std::int32_t stream);
+  void wake_waiters(Position& at);
   bool inside(const Step& step, const Chunk& chunk);
+  bool inside_rare(const Step& step, const Chunk& chunk);
   bool same_size(const Step& step, const Chunk& theirs, std::int32_t other);
+  bool same_size_rare(const Step& step, const Chunk& theirs, std::int32_t other);
   Chunk chunk_of(const Step& step, const ChunkExpression& expression) const {
     return resolve(expression, graph_.bases_of(graph_.streams()[static_cast<std::size_t>(step.stream)]),
                    step.trip);
@@ -246,9 +262,13 @@ Dataflow<Memory>::Dataflow(const DataflowGraph& graph, Memory& memory)
 }
 
 template <class Memory>
-DataflowOutcome Dataflow<Memory>::run() {
-  const auto count = static_cast<std::int32_t>(positions_.size());
-  for (std::int32_t stream = 0; stream < count && !aborted_; ++stream) {
+DataflowOutcome Dataflow<Memory>::run(std::int64_t first, std::int64_t count) {
+  const auto streams = static_cast<std::int32_t>(positions_.size());
+  for (std::int32_t stream = 0; stream < streams && !aborted_; ++stream) {
+    if (!graph_.touches(stream, first, count)) {
+      positions_[static_cast<std::size_t>(stream)].loop = std::numeric_limits<std::uint32_t>::max();
+      continue;
+    }
     skip_empty_loops(stream);
     ready_.push_back(stream);
     drain();
@@ -327,6 +347,7 @@ bool Dataflow<Memory>::dependencies_done(const Step& step) {
     if (other.done > wanted) continue;
     Position& own = positions_[static_cast<std::size_t>(step.stream)];
     own.wanted = wanted;
+    other.least_wanted = other.first_waiter < 0 ? wanted : std::min(other.least_wanted, wanted);
     own.next_waiter = other.first_waiter;
     other.first_waiter = step.stream;
     return false;
@@ -495,33 +516,51 @@ void Dataflow<Memory>::advance(std::int32_t stream) {
       skip_empty_loops(stream);
     }
   }
+  if (at.first_waiter >= 0 && at.least_wanted < done) wake_waiters(at);
+}
+
+template <class Memory>
+void Dataflow<Memory>::wake_waiters(Position& at) {
+  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   std::int32_t* link = &at.first_waiter;
   while (*link >= 0) {
     Position& waiter = positions_[static_cast<std::size_t>(*link)];
-    if (waiter.wanted < done) {
+    if (waiter.wanted < at.done) {
       wake(*link);
       *link = waiter.next_waiter;
       waiter.next_waiter = -1;
     } else {
+      least = std::min(least, waiter.wanted);
       link = &waiter.next_waiter;
     }
   }
+  at.least_wanted = least;
 }
 
 template <class Memory>
-bool Dataflow<Memory>::inside(const Step& step, const Chunk& chunk) {
+inline bool Dataflow<Memory>::inside(const Step& step, const Chunk& chunk) {
+  const Schedule& schedule = graph_.schedule();
+  if (chunk.buffer == Buffer::output && chunk.region >= 0 && chunk.region < schedule.layout.regions() &&
+      chunk.block >= 0 && chunk.span >= 1 && chunk.block <= schedule.layout.blocks() - chunk.span) [[likely]]
+    return true;
+  return inside_rare(step, chunk);
+}
+
+// Scratch, input, and what lies outside.
+template <class Memory>
+bool Dataflow<Memory>::inside_rare(const Step& step, const Chunk& chunk) {
   const Schedule& schedule = graph_.schedule();
   const OperationKind kind = step.operation->kind;
   const bool written =
       &chunk == &step.chunk && kind != OperationKind::send && kind != OperationKind::aggregate;
-  if (written && chunk.buffer == Buffer::input) [[unlikely]] {
+  if (written && chunk.buffer == Buffer::input) {
     abort(step, std::string(name_of(kind)) + " writes to the input");
     return false;
   }
   const std::int32_t regions =
       chunk.buffer == Buffer::scratch ? schedule.scratch_regions : schedule.layout.regions();
   if (chunk.region >= 0 && chunk.region < regions && chunk.block >= 0 && chunk.span >= 1 &&
-      chunk.block <= schedule.layout.blocks() - chunk.span) [[likely]]
+      chunk.block <= schedule.layout.blocks() - chunk.span)
     return true;
   abort(step, std::string(name_of(kind)) + " of " + text_of(chunk) + " is outside the " +
                   std::to_string(regions) + " regions of " + std::to_string(schedule.layout.blocks()) +
@@ -530,9 +569,12 @@ bool Dataflow<Memory>::inside(const Step& step, const Chunk& chunk) {
 }
 
 template <class Memory>
-bool Dataflow<Memory>::same_size(const Step& step, const Chunk& theirs, std::int32_t other) {
-  if (theirs == step.chunk) [[likely]]
-    return true;
+inline bool Dataflow<Memory>::same_size(const Step& step, const Chunk& theirs, std::int32_t other) {
+  return theirs == step.chunk || same_size_rare(step, theirs, other);
+}
+
+template <class Memory>
+bool Dataflow<Memory>::same_size_rare(const Step& step, const Chunk& theirs, std::int32_t other) {
   const Layout& layout = graph_.schedule().layout;
   if (theirs.span == step.chunk.span && size_of(layout, theirs) == size_of(layout, step.chunk)) return true;
   const auto size = [&](const Chunk& chunk) {

@@ -258,7 +258,8 @@ class TokenMemory {
   const std::int64_t output_cells_;
   const std::int64_t first_;
   const std::int64_t count_;
-  // Where every message is one block, the ranks of a cell lie side by side: a block travels from rank to rank.
+  // Where every message is one block, the ranks of a cell lie side by side: a block travels from rank to
+  // rank.
   std::size_t rank_stride_ = 1;
   std::size_t place_stride_ = 1;
   std::vector<Cell> cells_;
@@ -295,7 +296,7 @@ bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, Fi
           Proof& proof) {
   TokenMemory memory(graph, first, count);
   Dataflow<TokenMemory> run(graph, memory);
-  const DataflowOutcome outcome = run.run();
+  const DataflowOutcome outcome = run.run(first, count);
   proof.deadlock = outcome == DataflowOutcome::deadlock;
   proof.failures = run.failures();
   if (outcome != DataflowOutcome::finished) return false;
@@ -313,7 +314,9 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   const std::int64_t output = schedule.layout.cells();
   const std::int64_t cells = output + std::int64_t{schedule.scratch_regions} * schedule.layout.blocks();
   const std::int64_t cell_bytes = std::int64_t{schedule.ranks} * static_cast<std::int64_t>(sizeof(Cell));
-  const std::int64_t batch = std::max<std::int64_t>(memory_max / cell_bytes, 1);
+  // Whole regions at a time where they fit: channels and slices are often independent of each other.
+  std::int64_t batch = std::max<std::int64_t>(memory_max / cell_bytes, 1);
+  if (batch > schedule.layout.blocks()) batch -= batch % schedule.layout.blocks();
   bool whole = cells <= batch || schedule.scratch_regions > 0;
   for (std::int64_t first = 0; !whole && first < cells; first += batch) {
     if (!pass(graph, first, std::min(batch, cells - first), findings, proof)) return false;
