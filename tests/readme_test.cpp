@@ -134,7 +134,7 @@ TEST_CASE("quickstart.sh refuses what it does not know") {
 }
 
 TEST_CASE("Set-up installs the packages that are missing and calls nothing when none is") {
-  const std::filesystem::path folder = std::filesystem::current_path() / "fake_debian";
+  const std::filesystem::path folder = COLLSIM_SCRATCH_DIR;
   std::filesystem::create_directories(folder);
   const std::string calls = (folder / "calls").string();
   write_script(folder / "apt-get", "echo \"$DEBIAN_FRONTEND $*\" >> '" + calls + "'");

@@ -206,8 +206,9 @@ TEST_CASE("The tree is read") {
 }
 
 TEST_CASE("Lines are short and clean") {
-  CHECK(findings_in(files({".cpp", ".hpp", ".cu", ".cuh", ".md", ".yaml", ".txt", ".cmake", ".sh", ".json"}),
-                    check_lines) == "");
+  // Not the data of tests: bad input may have tabs on purpose.
+  const auto written = files({"pp", ".cu", ".cuh", ".md", ".cmake", ".sh", "CMakeLists.txt", "Presets.json"});
+  CHECK(findings_in(written, check_lines) == "");
 }
 
 TEST_CASE("Functions are short") { CHECK(findings_in(cpp_files(), check_functions) == ""); }
