@@ -1,0 +1,31 @@
+// Placements on which every algorithm can run, for tests.
+#pragma once
+
+#include <vector>
+
+#include "sim/model/placement.hpp"
+
+namespace collsim::testing {
+
+inline Placement ideal_placement(std::int32_t nodes, std::int32_t gpus, std::int32_t nics = 1) {
+  Placement placement;
+  placement.nodes = nodes;
+  placement.gpus_per_node = gpus;
+  placement.nics_per_node = nics;
+  placement.interconnect = InterconnectKind::nvswitch;
+  placement.fabric = nodes > 1 ? FabricKind::single_switch : FabricKind::none;
+  placement.node_reduction.enabled = true;
+  placement.fabric_reduction.enabled = true;
+  return placement;
+}
+
+// All nodes x GPUs = ranks with at most 8 GPUs a node, and all ranks in one node.
+inline std::vector<Placement> all_shapes(std::int32_t ranks) {
+  std::vector<Placement> shapes = {ideal_placement(1, ranks)};
+  for (std::int32_t gpus = 1; gpus <= 8; ++gpus)
+    if (ranks % gpus == 0 && ranks > gpus)
+      shapes.push_back(ideal_placement(ranks / gpus, gpus, (gpus + 1) / 2));
+  return shapes;
+}
+
+}  // namespace collsim::testing
