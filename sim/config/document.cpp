@@ -41,6 +41,8 @@ class TreeBuilder : public YAML::EventHandler {
       : source_(std::move(source)), root_path_(std::move(path)), diagnostics_(diagnostics) {}
 
   NodePtr root() const { return root_; }
+  // A key that is no name. Reported only if the text is YAML: what is not closed looks like such a key, too.
+  const std::optional<Diagnostic>& bad_key() const { return bad_key_; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -109,7 +111,6 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     refuse_tag(mark, tag);
-    if (expects_key()) throw Stop{diagnostic_at(where(mark), path(), "a key is a list or a map", "a name")};
     if (frames_.size() == depth_max)
       throw Stop{diagnostic_at(where(mark), "", "the values are nested too deeply",
                                "at most " + std::to_string(depth_max) + " levels")};
@@ -159,8 +160,12 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add_key(const Node& node, bool in_quotes) {
     Frame& frame = frames_.back();
-    if (node.kind != Node::Kind::scalar)
-      throw Stop{diagnostic_at(node.where, frame.path, "a key is not a name", "a name")};
+    if (node.kind != Node::Kind::scalar) {
+      if (!bad_key_) bad_key_ = diagnostic_at(node.where, frame.path, "a key is not a name", "a name");
+      frame.pending = Entry{"", node.where, nullptr};
+      frame.skip_value = true;
+      return;
+    }
     if (node.text.size() > key_length_max)
       throw Stop{diagnostic_at(node.where, frame.path, "a key is too long",
                                "at most " + std::to_string(key_length_max) + " bytes")};
@@ -186,6 +191,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::map<YAML::anchor_t, NodePtr> anchors_;  // of complete nodes only
   std::size_t values_ = 0;
   NodePtr root_;
+  std::optional<Diagnostic> bad_key_;
 };
 
 // What the parser would misread: it takes byte 4 for the end of the text, and NUL is in no YAML text.
@@ -291,6 +297,7 @@ NodePtr parse_document(const std::shared_ptr<const Source>& source, const std::s
     diagnostics.add(diagnostic_from(error, source, key));
     return nullptr;
   }
+  if (builder.bad_key()) diagnostics.add(*builder.bad_key());
   return builder.root();
 }
 
