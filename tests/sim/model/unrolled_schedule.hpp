@@ -3,7 +3,7 @@
 
 #include <map>
 #include <memory>
-#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
