@@ -1,5 +1,6 @@
 #include "topologies/attached_fabric.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/check.hpp"
@@ -60,6 +61,9 @@ std::vector<Grouping> AttachedFabric::groupings() const {
   if (nodes_per_point_ > 1) result.push_back(node_grouping(endpoints_.nodes));
   result.push_back(grouping(each));
   for (const PointGroups& points : network_->groups()) result.push_back(grouping(points));
+  const auto is_bisection = [](const Grouping& grouping) { return grouping.name == "bisection"; };
+  if (std::none_of(result.begin(), result.end(), is_bisection))
+    result.push_back(bisection_of(endpoints_.nodes, result));
   return result;
 }
 

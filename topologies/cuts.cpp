@@ -1,6 +1,7 @@
 #include "topologies/cuts.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace collsim::topologies {
@@ -8,6 +9,27 @@ namespace collsim::topologies {
 Grouping node_grouping(std::int32_t nodes) {
   Grouping result{"node", {}, {}};
   for (std::int32_t node = 0; node < nodes; ++node) result.node_group.push_back(node);
+  return result;
+}
+
+Grouping bisection_of(std::int32_t nodes, const std::vector<Grouping>& finer) {
+  constexpr std::int32_t split = -1;  // a group with nodes in both halves
+  Grouping result{"bisection", {}, {}};
+  for (std::int32_t node = 0; node < nodes; ++node) result.node_group.push_back(node < nodes / 2 ? 0 : 1);
+  for (const Grouping& grouping : finer) {
+    std::map<std::int32_t, std::int32_t> half_of;  // of groups
+    for (std::size_t node = 0; node < result.node_group.size(); ++node) {
+      const auto [entry, is_new] = half_of.emplace(grouping.node_group[node], result.node_group[node]);
+      if (entry->second != result.node_group[node]) entry->second = split;
+    }
+    for (const std::vector<std::int32_t>& switches : grouping.stages) {
+      std::vector<std::int32_t>& stage = result.stages.emplace_back();
+      for (const std::int32_t group : switches) {
+        const auto entry = half_of.find(group);
+        stage.push_back(entry == half_of.end() ? split : entry->second);
+      }
+    }
+  }
   return result;
 }
 
@@ -30,16 +52,22 @@ std::vector<Int128> exits(const Wiring& wiring, std::size_t links, const Labels&
 // Groups may be numbered with gaps; `filled` says which hold ranks.
 std::optional<Cut> cut_from(const std::string& name, const std::vector<bool>& filled,
                             const std::vector<std::vector<Int128>>& stages) {
-  Cut cut{name, 0, 0, 0};
+  std::vector<Int128> least;  // of the filled groups
+  Int128 sum = 0;
   for (std::size_t group = 0; group < filled.size(); ++group) {
     if (!filled[group]) continue;
-    Int128 exit = stages[0][group];
-    for (const std::vector<Int128>& stage : stages) exit = std::min(exit, stage[group]);
-    cut.smallest_exit = cut.groups == 0 ? exit : std::min(cut.smallest_exit, exit);
-    cut.total_exit += exit;
-    ++cut.groups;
+    least.push_back(stages[0][group]);
+    for (const std::vector<Int128>& stage : stages) least.back() = std::min(least.back(), stage[group]);
+    sum += least.back();
   }
-  if (cut.groups < 2) return std::nullopt;
+  if (least.size() < 2) return std::nullopt;
+  Cut cut{name, static_cast<std::int64_t>(least.size()), 0, least[0]};
+  for (Int128 exit : least) {
+    // What leaves a group enters the others, and cables carry as much each way.
+    exit = std::min(exit, sum - exit);
+    cut.smallest_exit = std::min(cut.smallest_exit, exit);
+    cut.total_exit += exit;
+  }
   return cut;
 }
 

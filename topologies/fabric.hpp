@@ -43,5 +43,8 @@ class Fabric {
 
 // Every node a group by itself.
 Grouping node_grouping(std::int32_t nodes);
+// "bisection": the lower and the upper half of the nodes. Its stages are those of `finer` groupings, with the
+// switches of every group that lies in one half.
+Grouping bisection_of(std::int32_t nodes, const std::vector<Grouping>& finer);
 
 }  // namespace collsim::topologies

@@ -124,6 +124,7 @@ std::vector<Grouping> FatTree::groupings() const {
   std::vector<Grouping> result = {node_grouping(endpoints_.nodes)};
   if (shape_.levels > 1) result.push_back(leaf_grouping());
   if (shape_.levels > 2) result.push_back(pod_grouping(result.back()));
+  result.push_back(bisection_of(endpoints_.nodes, result));
   return result;
 }
 

@@ -107,11 +107,12 @@ Duration Grid::latency_max(const CableSpec& cable, std::int64_t used) const {
 
 std::vector<PointGroups> Grid::groups() const {
   std::vector<PointGroups> result;
+  const std::size_t tightest = tightest_dimension();
   for (std::size_t k = 0; k < dimensions_.size(); ++k) {
     const Dimension& dimension = dimensions_[k];
     if (dimension.side < 2) continue;
     PointGroups planes{dimension_name(k) + " planes", {}};
-    PointGroups halves{dimension_name(k) + " bisection", {}};
+    PointGroups halves{k == tightest ? "bisection" : dimension_name(k) + " bisection", {}};
     for (std::int64_t point = 0; point < points_; ++point) {
       const std::int64_t plane = point / dimension.stride % dimension.side;
       planes.group.push_back(static_cast<std::int32_t>(plane));
@@ -122,6 +123,20 @@ std::vector<PointGroups> Grid::groups() const {
     result.push_back(std::move(halves));
   }
   return result;
+}
+
+// The dimension whose halves are joined by the fewest cables; the first of equals.
+std::size_t Grid::tightest_dimension() const {
+  std::size_t tightest = 0;
+  std::int64_t fewest = points_ * 2;
+  for (std::size_t k = 0; k < dimensions_.size(); ++k) {
+    const Dimension& dimension = dimensions_[k];
+    const std::int64_t cables = points_ / dimension.side * (dimension.wraps() ? 2 : 1);
+    if (dimension.side < 2 || cables >= fewest) continue;
+    tightest = k;
+    fewest = cables;
+  }
+  return tightest;
 }
 
 std::int64_t Grid::diameter() const {

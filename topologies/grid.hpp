@@ -26,11 +26,13 @@ class Grid final : public Network {
   void route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
              std::vector<LinkId>& links) const override;
   Duration latency_max(const CableSpec& cable, std::int64_t used) const override;
-  // Per dimension its planes ("x planes") and its two halves ("x bisection").
+  // Per dimension its planes ("x planes") and its two halves ("x bisection"); those halves that the fewest
+  // cables join are "bisection".
   std::vector<PointGroups> groups() const override;
   std::int64_t diameter() const;  // in cables
 
  private:
+  std::size_t tightest_dimension() const;
   struct Dimension {
     std::int64_t side = 1;
     std::int64_t stride = 1;  // of point numbers
