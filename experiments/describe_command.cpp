@@ -2,8 +2,16 @@
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
 #include "sim/report/description.hpp"
+#include "topologies/measures.hpp"
 
 namespace collsim::program {
+
+namespace {
+
+constexpr std::int32_t measured_ranks_max =
+    4096;  // above, searching the graph from every rank takes too long
+
+}  // namespace
 
 ExitCode describe(const DescribeCommand& command, const Options& options) {
   OutputFile json(options.json);
@@ -19,7 +27,12 @@ ExitCode describe(const DescribeCommand& command, const Options& options) {
   for (const Bytes size : experiment.sizes) {
     collectives.push_back({experiment.collective, size, experiment.datatype, experiment.reduction});
   }
-  const Description description = collsim::describe(topology, collectives);
+  Description description = collsim::describe(topology, collectives);
+  if (topology.ranks() <= measured_ranks_max) {
+    const topologies::ClusterFacts facts = topologies::measure(topology);
+    description.diameter_links = facts.diameter;
+    if (!description.bisection && topology.ranks() > 1) description.bisection = facts.bisection;
+  }
   if (json.wanted()) json.write(description_json(description, COLLSIM_VERSION));
   if (dot.wanted()) dot.write(dot_text(topology));
   if (!json.is_stdout() && !dot.is_stdout()) write_stdout(description_text(description));

@@ -8,8 +8,8 @@
 #include "experiments/files.hpp"
 #include "experiments/presets.hpp"
 #include "sim/config/reader.hpp"
-#include "sim/model/cluster.hpp"
 #include "sim/model/collective.hpp"
+#include "topologies/kinds.hpp"
 
 namespace collsim::program {
 
@@ -25,16 +25,9 @@ std::string algorithms_text() {
 }
 
 std::string topologies_text() {
-  using enum InterconnectKind;
   std::string text;
-  for (const InterconnectKind kind : {nvswitch, full_mesh, ring, pcie, hybrid_cube_mesh, none}) {
-    text += fmt::format("{:<20} cluster.node.interconnect.kind\n", name_of(kind));
-  }
-  for (const FabricKind kind :
-       {FabricKind::single_switch, FabricKind::fat_tree, FabricKind::rail_fat_tree, FabricKind::torus,
-        FabricKind::mesh, FabricKind::dragonfly, FabricKind::hypercube, FabricKind::ring,
-        FabricKind::full_mesh, FabricKind::custom, FabricKind::none}) {
-    text += fmt::format("{:<20} cluster.fabric.kind\n", name_of(kind));
+  for (const topologies::KindInfo& info : topologies::kinds()) {
+    text += fmt::format("{:<20} {} ({})\n", info.name, info.summary, info.key);
   }
   return text;
 }

@@ -38,63 +38,6 @@ void count_vertices(const Topology& topology, Description& description) {
   }
 }
 
-// The vertices that links lead to, by source: targets[first[v]] .. targets[first[v + 1]].
-struct Neighbours {
-  std::vector<std::size_t> first;
-  std::vector<std::uint32_t> targets;
-};
-
-Neighbours neighbours_of(const Topology& topology) {
-  Neighbours result;
-  result.first.assign(topology.vertex_count() + 1, 0);
-  for (const Link& link : topology.links()) ++result.first[link.source.value + 1];
-  for (std::size_t v = 0; v < topology.vertex_count(); ++v) result.first[v + 1] += result.first[v];
-  result.targets.resize(topology.link_count());
-  std::vector<std::size_t> next(result.first.begin(), result.first.end() - 1);
-  for (const Link& link : topology.links()) result.targets[next[link.source.value]++] = link.target.value;
-  return result;
-}
-
-// Largest number of links on a shortest path from `source` to a rank. -1: a rank cannot be reached.
-std::int32_t eccentricity(const Neighbours& neighbours, std::uint32_t source, std::int32_t ranks,
-                          std::vector<std::int32_t>& distance, std::vector<std::uint32_t>& queue) {
-  distance.assign(neighbours.first.size() - 1, -1);
-  queue.assign(1, source);
-  distance[source] = 0;
-  for (std::size_t head = 0; head < queue.size(); ++head) {
-    const std::uint32_t vertex = queue[head];
-    for (std::size_t i = neighbours.first[vertex]; i < neighbours.first[vertex + 1]; ++i) {
-      const std::uint32_t target = neighbours.targets[i];
-      if (distance[target] >= 0) continue;
-      distance[target] = distance[vertex] + 1;
-      queue.push_back(target);
-    }
-  }
-  std::int32_t largest = 0;
-  for (std::int32_t rank = 0; rank < ranks; ++rank) {
-    const std::int32_t hops = distance[static_cast<std::size_t>(rank)];
-    if (hops < 0) return -1;
-    largest = std::max(largest, hops);
-  }
-  return largest;
-}
-
-std::optional<std::int32_t> diameter_of(const Topology& topology) {
-  const auto work = std::int64_t{topology.ranks()} * static_cast<std::int64_t>(topology.link_count());
-  if (work > diameter_work_max) return std::nullopt;
-  const Neighbours neighbours = neighbours_of(topology);
-  std::vector<std::int32_t> distance;
-  std::vector<std::uint32_t> queue;
-  std::int32_t diameter = 0;
-  for (std::int32_t rank = 0; rank < topology.ranks(); ++rank) {
-    const std::int32_t hops =
-        eccentricity(neighbours, static_cast<std::uint32_t>(rank), topology.ranks(), distance, queue);
-    if (hops < 0) return std::nullopt;
-    diameter = std::max(diameter, hops);
-  }
-  return diameter;
-}
-
 std::string gigabytes_text(Int128 bytes_per_second) {
   return decimal_text({bytes_per_second, 1'000'000'000}, 2) + " GB/s";
 }
@@ -139,18 +82,13 @@ Description describe(const Topology& topology, const std::vector<Collective>& co
   description.cuts = topology.cuts();
   description.latency_max = topology.latency_max();
   count_vertices(topology, description);
-  description.diameter_links = diameter_of(topology);
+  for (const Cut& cut : topology.cuts()) {
+    if (cut.name == "bisection") description.bisection = cut.smallest_exit;
+  }
   for (const Collective& collective : collectives) {
     description.bounds.push_back({collective.bytes, lower_bound(collective, topology)});
   }
   return description;
-}
-
-std::optional<Int128> bisection_bandwidth(const Description& description) {
-  for (const Cut& cut : description.cuts) {
-    if (cut.name == "bisection") return cut.smallest_exit;
-  }
-  return std::nullopt;
 }
 
 std::string description_text(const Description& description) {
@@ -164,10 +102,10 @@ std::string description_text(const Description& description) {
     facts.add({"switches: " + each.kind, std::to_string(each.count)});
   }
   facts.add({"cables", fmt::format("{} ({} links)", description.links / 2, description.links)});
-  const auto bisection = bisection_bandwidth(description);
+  const auto& bisection = description.bisection;
   facts.add({"bisection bandwidth", bisection ? gigabytes_text(*bisection) + " each way" : "not known"});
-  const auto hops = description.diameter_links;
-  facts.add({"diameter", (hops ? fmt::format("{} links, ", *hops) : "") +
+  const auto& hops = description.diameter_links;
+  facts.add({"diameter", (hops ? fmt::format("{} {}, ", *hops, *hops == 1 ? "link" : "links") : "") +
                              microseconds_text(description.latency_max) + " us between the farthest ranks"});
   std::string text = "# " + description.name + "\n" + facts.text("", report_width);
 
@@ -202,7 +140,7 @@ std::string description_json(const Description& description, std::string_view ve
   for (const SwitchCount& each : description.switches) json["switches"][each.kind] = each.count;
   json["cables"] = description.links / 2;
   json["links"] = description.links;
-  const auto bisection = bisection_bandwidth(description);
+  const auto& bisection = description.bisection;
   json["bisection_bytes_per_s"] = bisection ? integer_json(*bisection) : Json(nullptr);
   json["diameter_links"] = description.diameter_links ? Json(*description.diameter_links) : Json(nullptr);
   json["latency_max_ps"] = description.latency_max.picoseconds();

@@ -1,7 +1,6 @@
 // What a cluster is made of: counts, cuts, diameter, and its lower bounds; as text, JSON and Graphviz.
 //
-// Complexity  describe() measures the diameter in links by one breadth-first search per rank. Above
-//             diameter_work_max steps it leaves it out rather than guess it.
+// Complexity  O(vertices + links). What needs a search of the graph is left to whoever has one to fill in.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,6 @@
 #include "sim/model/topology.hpp"
 
 namespace collsim {
-
-constexpr std::int64_t diameter_work_max = 1'000'000'000;  // links visited; some seconds
 
 struct SwitchCount {
   std::string kind;  // "node switch", "leaf", "spine", "core", ...
@@ -36,16 +33,16 @@ struct Description {
   std::vector<SwitchCount> switches;  // kinds that exist, node switches first, then by level
   std::int64_t links = 0;             // directed; cables are half of them
   std::vector<Cut> cuts;
-  std::optional<std::int32_t> diameter_links;  // largest number of links on a shortest path of two ranks
-  Duration latency_max;                        // of the shortest path of two ranks
+  // Bytes/s that one half of the nodes can send to the other: of the cut named "bisection", if there is one.
+  std::optional<Int128> bisection;
+  std::optional<std::int32_t>
+      diameter_links;    // most links on a shortest path of two ranks; not by describe()
+  Duration latency_max;  // of the shortest path of two ranks
   std::vector<SizeBound> bounds;
 };
 
 // `collectives`: those whose lower bounds are wanted.
 Description describe(const Topology& topology, const std::vector<Collective>& collectives);
-
-// What half of the ranks can send to the other half: that of the cut named "bisection" where there is one.
-std::optional<Int128> bisection_bandwidth(const Description& description);
 
 std::string description_text(const Description& description);
 std::string description_json(const Description& description, std::string_view version);

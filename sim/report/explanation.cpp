@@ -46,7 +46,7 @@ std::string bound_sentence(const Point& point) {
 std::string explanation_of(const Point& point) {
   const CriticalPath& path = *point.critical_path;
   std::string text = fmt::format("{}: {} us\n", point_title(point), microseconds_text(*point.time));
-  text += fmt::format("  where the time goes, along the {} {} that lead to the last rank, {}:\n",
+  text += fmt::format("  where the time goes, along the chain of {} {} that ends at rank {}:\n",
                       path.messages, path.messages == 1 ? "message" : "messages", path.last_rank);
   text += shares_text(path, *point.time);
   if (point.bottleneck) {

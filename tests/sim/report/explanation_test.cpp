@@ -25,7 +25,7 @@ Point explained_point() {
 TEST_CASE("explanation_text says where the time goes, what limits it, and how near the bound it is") {
   CHECK(explanation_text({explained_point()}) ==
         "ring, 8388608 B: 160.80 us\n"
-        "  where the time goes, along the 14 messages that lead to the last rank, 7:\n"
+        "  where the time goes, along the chain of 14 messages that ends at rank 7:\n"
         "    launch        0.00 us   0.0 %\n"
         "    overhead      0.00 us   0.0 %\n"
         "    bandwidth   146.80 us  91.3 %\n"
