@@ -5,6 +5,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -17,8 +18,12 @@ namespace {
 
 constexpr std::size_t depth_max = 64;
 constexpr std::size_t values_max = 1'000'000;
+constexpr std::int64_t open_brackets_max = 10'000;
 constexpr std::size_t key_length_max = 256;
 constexpr std::size_t bytes_max = std::size_t{16} << 20;
+
+constexpr const char* too_deep = "the values are nested too deeply";
+std::string too_deep_expected() { return "at most " + std::to_string(depth_max) + " levels"; }
 
 // Leaves the parser early; never leaves this file.
 struct Stop {
@@ -112,8 +117,7 @@ class TreeBuilder : public YAML::EventHandler {
   void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     refuse_tag(mark, tag);
     if (frames_.size() == depth_max)
-      throw Stop{diagnostic_at(where(mark), "", "the values are nested too deeply",
-                               "at most " + std::to_string(depth_max) + " levels")};
+      throw Stop{diagnostic_at(where(mark), "", too_deep, too_deep_expected())};
     Frame frame;
     frame.node.kind = kind;
     frame.node.where = where(mark);
@@ -194,7 +198,9 @@ class TreeBuilder : public YAML::EventHandler {
   std::optional<Diagnostic> bad_key_;
 };
 
-// What the parser would misread: it takes byte 4 for the end of the text, and NUL is in no YAML text.
+// What the parser would misread or be slow on: it takes byte 4 for the end of the text, NUL is in no YAML
+// text, and millions of open brackets (counted roughly: quotes and comments are not looked at) cost it a
+// minute.
 bool has_bad_bytes(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics) {
   if (source->text.size() > bytes_max) {
     diagnostics.add(diagnostic_at({source, 0, 0}, "", "the file is too large", "at most 16 MiB"));
@@ -202,8 +208,14 @@ bool has_bad_bytes(const std::shared_ptr<const Source>& source, Diagnostics& dia
   }
   int line = 1;
   int column = 1;
+  std::int64_t open_brackets = 0;
   for (const char c : source->text) {
     const auto byte = static_cast<unsigned char>(c);
+    open_brackets += (c == '[' || c == '{' ? 1 : 0) - (c == ']' || c == '}' ? 1 : 0);
+    if (open_brackets > open_brackets_max) {
+      diagnostics.add(diagnostic_at({source, 0, 0}, "", too_deep, too_deep_expected()));
+      return true;
+    }
     if (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') {
       const bool shown = !source->line_start.empty();
       diagnostics.add(diagnostic_at({source, shown ? line : 0, shown ? column : 0}, "",

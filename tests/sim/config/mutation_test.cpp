@@ -134,6 +134,8 @@ TEST_CASE("Deep nesting of any kind ends in an error") {
     CAPTURE(piece);
     CHECK(read(text).diagnostics.has_errors());
   }
+  CHECK(read(std::string(16 << 20, '[')).diagnostics.text() ==
+        "x.yaml: error: the values are nested too deeply\n  expected at most 64 levels\n");
   std::string indented;
   for (int i = 0; i < 200; ++i) indented += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   CHECK(read(indented).diagnostics.has_errors());
