@@ -13,13 +13,19 @@ RunResult Executor::run() {
   for (std::uint32_t number = 0; number < changes_.size(); ++number)
     queue_.push(Instant(), changes_[number].at - Instant(),
                 {number, static_cast<std::uint8_t>(EventKind::capacity)});
-  while (!queue_.empty()) {
-    now_ = queue_.next_time();
-    do {
+  while (!queue_.empty() || network_.has_drain()) {
+    now_ = next_instant();
+    while (!queue_.empty() && queue_.next_time() == now_) {
       handle(queue_.pop());
       run_ready();
       ++events_;
-    } while (!queue_.empty() && queue_.next_time() == now_);
+    }
+    while (network_.has_drain() && network_.next_drain() == now_) {
+      flow_drained(network_.next_drained());
+      run_ready();
+      ++events_;
+    }
+    if (!queue_.empty() && queue_.next_time() == now_) continue;
     scheduled_.clear();
     network_.settle(now_, scheduled_);
     for (const FluidNetwork::Scheduled& plan : scheduled_)
@@ -30,6 +36,12 @@ RunResult Executor::run() {
     }
   }
   return result();
+}
+
+Instant Executor::next_instant() const {
+  if (queue_.empty()) return network_.next_drain();
+  if (!network_.has_drain()) return queue_.next_time();
+  return std::min(queue_.next_time(), network_.next_drain());
 }
 
 void Executor::handle(Event event) {

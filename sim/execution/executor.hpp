@@ -141,6 +141,7 @@ class Executor {
   ResourceId resource_of(LinkId link);
 
   // the loop
+  Instant next_instant() const;
   void handle(Event event);
   void run_ready();
   bool step(StreamId id);

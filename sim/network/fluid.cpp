@@ -184,6 +184,7 @@ void FluidNetwork::finish(FlowId id) {
   Flow& flow = flows_[id];
   COLLSIM_DCHECK(flow.state == State::solo || flow.state == State::shared);
   for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop) unlink(hop);
+  if (flow.drain_place != none) remove_drain(id);
   flow.state = State::idle;
   flow.drained_at = -1;
 }
@@ -442,15 +443,62 @@ void FluidNetwork::plan(FlowId id, Int128 rate, Instant now, std::vector<Schedul
     bring_up_to(flow, now);
   }
   flow.rate = rate;
-  flow.drained_at = -1;
-  if (rate == 0) return;
-  const Int128 delay = ceiling_division(flow.work_left, rate);
+  const Int128 delay = rate == 0 ? Int128{time_end} : ceiling_division(flow.work_left, rate);
   if (delay >= time_end - now.picoseconds()) {
-    overflowed_ = true;
+    overflowed_ = overflowed_ || rate > 0;
+    flow.drained_at = -1;
+    if (flow.drain_place != none) remove_drain(id);
     return;
   }
   flow.drained_at = now.picoseconds() + static_cast<std::int64_t>(delay);
-  scheduled.push_back({id, Duration::picoseconds(static_cast<std::int64_t>(delay))});
+  if (flow.drain_place == none) {
+    flow.drain_place = static_cast<std::uint32_t>(drains_.size());
+    drains_.push_back(id);
+  }
+  move_drain(id);
+}
+
+bool FluidNetwork::drains_before(FlowId a, FlowId b) const {
+  const std::int64_t first = flows_[a].drained_at;
+  const std::int64_t second = flows_[b].drained_at;
+  return first != second ? first < second : a < b;
+}
+
+void FluidNetwork::place_drain(std::uint32_t place, FlowId id) {
+  drains_[place] = id;
+  flows_[id].drain_place = place;
+}
+
+// Restores the heap after the drain time of `id` has changed.
+void FluidNetwork::move_drain(FlowId id) {
+  std::uint32_t hole = flows_[id].drain_place;
+  while (hole > 0 && drains_before(id, drains_[(hole - 1) / 2])) {
+    place_drain(hole, drains_[(hole - 1) / 2]);
+    hole = (hole - 1) / 2;
+  }
+  const auto count = static_cast<std::uint32_t>(drains_.size());
+  for (std::uint32_t child = 2 * hole + 1; child < count; child = 2 * hole + 1) {
+    if (child + 1 < count && drains_before(drains_[child + 1], drains_[child])) ++child;
+    if (!drains_before(drains_[child], id)) break;
+    place_drain(hole, drains_[child]);
+    hole = child;
+  }
+  place_drain(hole, id);
+}
+
+void FluidNetwork::remove_drain(FlowId id) {
+  const std::uint32_t place = flows_[id].drain_place;
+  flows_[id].drain_place = none;
+  const FlowId last = drains_.back();
+  drains_.pop_back();
+  if (last == id) return;
+  place_drain(place, last);
+  move_drain(last);
+}
+
+std::optional<Instant> FluidNetwork::drain_time(FlowId id) const {
+  if (flows_[id].drained_at < 0) return std::nullopt;
+  return Instant::picoseconds(flows_[id].drained_at);
 }
 
 Int128 FluidNetwork::rate(FlowId id) const {

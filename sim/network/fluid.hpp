@@ -42,7 +42,7 @@ using FlowId = std::uint32_t;
 
 class FluidNetwork {
  public:
-  // A flow that will have drained `delay` from now, unless a later settle() says otherwise.
+  // A flow that will have drained `delay` from now if it stays alone; the caller's queue holds it until then.
   struct Scheduled {
     FlowId flow;
     Duration delay;
@@ -69,8 +69,15 @@ class FluidNetwork {
   // REQUIRES: the resource was added with `changes`
   void set_capacity(ResourceId resource, Bandwidth capacity, Instant now);
 
-  // Solves after the changes of this instant and appends the flows whose draining was planned anew.
+  // Solves after the changes of this instant. Flows that have just started alone are appended to `scheduled`;
+  // the drains of flows whose rate changes as others come and go are kept here, one entry a flow.
   void settle(Instant now, std::vector<Scheduled>& scheduled);
+  // The earliest drain that is kept here, and whose it is.
+  bool has_drain() const { return !drains_.empty(); }
+  Instant next_drain() const { return Instant::picoseconds(flows_[drains_.front()].drained_at); }
+  FlowId next_drained() const { return drains_.front(); }
+  // When the flow's message will have drained as things stand; nothing if never, or if it is idle.
+  std::optional<Instant> drain_time(FlowId flow) const;
   // Whether a message would drain after the end of simulated time (2^62 ps); it is then never scheduled.
   bool overflowed() const { return overflowed_; }
 
@@ -82,6 +89,7 @@ class FluidNetwork {
 
  private:
   static constexpr Int128 unbound = -1;
+  static constexpr std::uint32_t none = 0xffffffffU;
 
   enum class State : std::uint8_t { idle, fresh, solo, shared };
   struct Flow {
@@ -94,7 +102,8 @@ class FluidNetwork {
     std::int64_t drained_at = -1;   // ps, or -1
     std::uint32_t route_begin = 0;  // into hops_
     std::uint32_t route_size = 0;
-    std::uint32_t mark = 0;  // settle number in which it was visited
+    std::uint32_t mark = 0;            // settle number in which it was visited
+    std::uint32_t drain_place = none;  // in drains_
     State state = State::idle;
   };
   struct Resource {
@@ -127,7 +136,6 @@ class FluidNetwork {
     Int128 limit;  // its solo rate, or the present rate of a held flow
     Int128 rate;   // solved; -1 while unfrozen
   };
-  static constexpr std::uint32_t none = 0xffffffffU;
   static constexpr int growths_max = 8;
 
   static Duration time_at(std::int64_t bytes_per_second, Bytes size);
@@ -142,6 +150,10 @@ class FluidNetwork {
   std::int64_t solo_of(const Flow& flow) const;
   void bring_up_to(Flow& flow, Instant now);
   void plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled);
+  bool drains_before(FlowId a, FlowId b) const;
+  void place_drain(std::uint32_t place, FlowId id);
+  void move_drain(FlowId id);
+  void remove_drain(FlowId id);
   void plan_solo(FlowId id, Instant now, std::vector<Scheduled>& scheduled);
   void solve(Instant now, std::vector<Scheduled>& scheduled);
   void begin_region();
@@ -164,6 +176,8 @@ class FluidNetwork {
   std::vector<ResourceId> region_;        // while solving: contended resources
   std::vector<Member> members_;           // while solving: flows of the region's resources
   std::vector<std::uint32_t> position_;   // [flow]: its place in members_
+  std::vector<FlowId>
+      drains_;  // binary heap by drain time, then flow: the flows in state shared that will drain
   std::vector<Share> heap_;
   std::vector<ResourceId> tightest_;
   std::vector<std::uint32_t> by_limit_;  // places in members_, by increasing limit
