@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 
 using namespace collsim;
 
@@ -12,12 +13,13 @@ TEST_CASE("Datatypes have the names and sizes of the contract") {
                                                {"uint32", 4},  {"int64", 8},       {"uint64", 8},
                                                {"float16", 2}, {"bfloat16", 2},    {"float32", 4},
                                                {"float64", 8}, {"float8_e4m3", 1}, {"float8_e5m2", 1}};
-  for (const auto& [name, bytes] : table) {
+  for (const auto& entry : table) {
+    const char* const name = entry.first;
     CAPTURE(name);
     const auto datatype = datatype_from_name(name);
     REQUIRE(datatype.has_value());
     CHECK(std::string(name_of(*datatype)) == name);
-    CHECK(element_bytes(*datatype) == bytes);
+    CHECK(element_bytes(*datatype) == entry.second);
   }
   CHECK_FALSE(datatype_from_name("float").has_value());
 }
