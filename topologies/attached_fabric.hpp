@@ -23,8 +23,7 @@ class AttachedFabric final : public Fabric {
              std::vector<LinkId>& links) const override;
   std::vector<Grouping> groupings() const override;
 
-  // The vertex of the point of node 0, and the largest least latency between the points of two nodes.
-  VertexId first_point() const { return first_point_; }
+  // The largest least latency between the points of two nodes.
   Duration point_latency_max(const CableSpec& cable) const;
 
  private:

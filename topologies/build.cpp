@@ -197,8 +197,7 @@ class Builder {
     if (kind == FabricKind::none) return;
     if (std::unique_ptr<const Network> network = make_network(cluster_, choice_)) {
       const bool is_dragonfly = kind == FabricKind::dragonfly;
-      const bool routers = is_dragonfly || plan_.gpus > 1 || plan_.nics > 1;
-      attached_ = std::make_shared<AttachedFabric>(std::move(network), plan_.endpoints, routers,
+      attached_ = std::make_shared<AttachedFabric>(std::move(network), plan_.endpoints, has_routers(),
                                                    is_dragonfly ? cluster_.fabric.dragonfly_nodes : 1);
       attached_->lay(fabric_cable(), wiring_);
     } else {
@@ -209,6 +208,10 @@ class Builder {
   }
 
   CableSpec fabric_cable() const { return {cluster_.fabric.bandwidth, cluster_.fabric.latency}; }
+  // A node that is one GPU, with or without a NIC, is a point of the network itself.
+  bool has_routers() const {
+    return cluster_.fabric.kind == FabricKind::dragonfly || plan_.gpus > 1 || plan_.nics > 1;
+  }
   bool has_fabric() const { return cluster_.fabric.kind != FabricKind::none; }
   std::shared_ptr<const Fabric> fabric() const {
     if (attached_ != nullptr) return attached_;
@@ -233,9 +236,17 @@ class Builder {
   // Messages between GPUs of one node with an interconnect never leave it.
   bool uses_fabric() const { return has_fabric() && (cluster_.nodes > 1 || interior_ == nullptr); }
 
+  // From any GPU to its way into the fabric: over its own NIC, since no other is nearer.
+  Duration to_fabric() const { return plan_.nics > 0 ? cluster_.node.nics.latency : Duration(); }
+
   Duration latency_max() const {
     const std::int32_t ranks = cluster_.nodes * plan_.gpus;
     if (ranks == 1) return Duration();
+    if (attached_ != nullptr && cluster_.nodes > 1) {
+      // Every way out of a node leads over its point, where two GPUs of one node can meet as well.
+      const Duration to_point = to_fabric() + (has_routers() ? cluster_.fabric.latency : Duration());
+      return to_point * 2 + attached_->point_latency_max(fabric_cable());
+    }
     const std::size_t links =
         uses_fabric() ? wiring_.links.size() : static_cast<std::size_t>(2 * plan_.first_nic_cable);
     const Graph graph(wiring_.vertices.size(), std::span(wiring_.links).first(links));
@@ -247,26 +258,21 @@ class Builder {
     return largest_latency(graph, ranks, candidates, latency_range(graph));
   }
 
+  // Where one node is alone, or the fabric is a tree.
   LatencyRange latency_range(const Graph& graph) const {
     if (!uses_fabric()) return {Duration(), interior_->latency_max()};
+    if (attached_ != nullptr) return {Duration(), (to_fabric() + cluster_.fabric.latency) * 2};
     const std::int32_t ranks = cluster_.nodes * plan_.gpus;
-    const auto farthest = [&](VertexId from, std::int32_t of) {
+    const auto farthest = [&](VertexId from) {
       const std::vector<Duration> distance = graph.latencies(from);
-      return *std::max_element(distance.begin(), distance.begin() + of);
+      return *std::max_element(distance.begin(), distance.begin() + ranks);
     };
-    if (attached_ != nullptr) {
-      // Every way out of a node leads over its point, and two GPUs of one node can meet there.
-      const Duration meeting = farthest(attached_->first_point(), plan_.gpus) * 2;
-      if (cluster_.nodes == 1) return {Duration(), meeting};
-      const Duration across = meeting + attached_->point_latency_max(fabric_cable());
-      return {across, across};
-    }
-    // Any two ranks can meet at any switch; the lowest one that is near to all gives the best limit.
-    LatencyRange range;
-    for (const VertexId meeting_switch : tree_->switches_above_first()) {
-      const Duration meeting = farthest(meeting_switch, ranks) * 2;
-      if (range.at_most == Duration() || meeting < range.at_most) range.at_most = meeting;
-    }
+    // Any two ranks can meet at any switch of the highest level; often rank 0 has to.
+    const Duration over_the_top = (to_fabric() + cluster_.fabric.latency * tree_->shape().levels) * 2;
+    LatencyRange range{farthest(VertexId(0)), over_the_top};
+    if (range.at_least == range.at_most) return range;
+    for (const VertexId meeting_switch : tree_->lower_switches_above_first())
+      range.at_most = std::min(range.at_most, farthest(meeting_switch) * 2);
     return range;
   }
 

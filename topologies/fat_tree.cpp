@@ -141,10 +141,10 @@ std::vector<std::int32_t> FatTree::unlike_nodes() const {
   return result;
 }
 
-std::vector<VertexId> FatTree::switches_above_first() const {
-  std::vector<VertexId> result = {first_switch_};
-  if (shape_.levels > 1) result.push_back(after(first_switch_, leaves_));
-  if (shape_.levels > 2) result.push_back(after(first_switch_, leaves_ + pods_ * shape_.up));
+std::vector<VertexId> FatTree::lower_switches_above_first() const {
+  std::vector<VertexId> result;
+  if (shape_.levels > 1) result.push_back(first_switch_);
+  if (shape_.levels > 2) result.push_back(after(first_switch_, leaves_));
   return result;
 }
 

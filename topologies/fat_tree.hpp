@@ -46,8 +46,8 @@ class FatTree final : public Fabric {
   Cable spine_cable(std::int64_t pod, std::int64_t spine, std::int64_t port) const {
     return leaf_cable(leaves_, 0) + (pod * shape_.up + spine) * shape_.up + port;
   }
-  // One switch of the highest level and one of each below it, over endpoint 0.
-  std::vector<VertexId> switches_above_first() const;
+  // One switch of each level below the highest, over endpoint 0.
+  std::vector<VertexId> lower_switches_above_first() const;
   // One node of each set of nodes that are on the same leaves, and so interchangeable. Increasing.
   std::vector<std::int32_t> unlike_nodes() const;
 

@@ -1,0 +1,93 @@
+#include "sim/model/bounds.hpp"
+
+#include <doctest/doctest.h>
+
+namespace collsim {
+namespace {
+
+// A cluster known by its cuts alone: `nodes` of `gpus`.
+Topology topology_of(std::int32_t nodes, std::int32_t gpus, std::vector<Cut> cuts, Duration latency = {},
+                     bool node_reduces = false, bool fabric_reduces = false) {
+  Topology::Parts parts;
+  parts.placement.nodes = nodes;
+  parts.placement.gpus_per_node = gpus;
+  parts.placement.node_reduction.enabled = node_reduces;
+  parts.placement.fabric_reduction.enabled = fabric_reduces;
+  for (std::int32_t rank = 0; rank < nodes * gpus; ++rank)
+    parts.vertices.push_back({VertexKind::gpu, 0, rank / gpus, rank % gpus});
+  parts.cuts = std::move(cuts);
+  parts.latency_max = latency;
+  return Topology(std::move(parts));
+}
+
+// The bound in units of S / B, times `scale`, for links of B = 1 GB/s and S = 720 kB.
+void check_bound(const Topology& topology, std::int64_t numerator, std::int64_t denominator,
+                 const std::string& reason) {
+  Collective collective;
+  collective.bytes = Bytes(720'000);
+  const LowerBound bound = lower_bound(collective, topology);
+  CHECK(bound.time.picoseconds() == 720'000'000 * numerator / denominator);
+  CHECK(bound.reason == reason);
+}
+
+constexpr std::int64_t giga = 1'000'000'000;
+
+TEST_SUITE("sim/model") {
+  TEST_CASE("Bounds are the known cut bounds of small networks") {
+    // Ring of 8: 7/8. Star of 8: 7/4. Torus 3 x 3: 4/9.
+    check_bound(topology_of(8, 1, {{"rank", 8, 16 * giga, 2 * giga}}), 7, 8, "rank");
+    check_bound(topology_of(8, 1, {{"rank", 8, 8 * giga, giga}}), 7, 4, "rank");
+    check_bound(topology_of(9, 1, {{"rank", 9, 36 * giga, 4 * giga}}), 4, 9, "rank");
+    // Two boxes of four GPUs, NVSwitch 8, one NIC a GPU: 1/4, from the NICs.
+    check_bound(topology_of(2, 4, {{"rank", 8, 8 * 9 * giga, 9 * giga}, {"node", 2, 8 * giga, 4 * giga}}), 1,
+                4, "node");
+    // Two leaves of four with uplink 2: the oversubscription does not bind an all-reduce.
+    check_bound(topology_of(8, 1, {{"rank", 8, 8 * giga, giga}, {"leaf", 2, 4 * giga, 2 * giga}}), 7, 4,
+                "rank");
+    // Mesh 3 x 3: all ranks together send 16 S over 24 links; a corner alone would allow 1/2.
+    check_bound(topology_of(9, 1, {{"rank", 9, 24 * giga, 2 * giga}}), 2, 3, "rank");
+  }
+
+  TEST_CASE("Bounds follow the worst-connected group where that is slower") {
+    check_bound(topology_of(4, 1, {{"rank", 4, 31 * giga, giga}}), 1, 1, "rank");
+  }
+
+  TEST_CASE("Bounds of reducing switches are S / B on what they can replace, and no more") {
+    const std::vector<Cut> cuts = {{"rank", 8, 8 * 9 * giga, 9 * giga}, {"node", 2, 8 * giga, 4 * giga}};
+    // NVSwitch reduces: ranks send S each, nodes still 2 (m - 1) S together.
+    check_bound(topology_of(2, 4, cuts, {}, true, false), 1, 4, "node");
+    check_bound(topology_of(1, 8, {{"rank", 8, 8 * giga, giga}}, {}, true, false), 1, 1, "rank");
+    const std::vector<Cut> three = {{"rank", 6, 6 * 9 * giga, 9 * giga}, {"node", 3, 6 * giga, 2 * giga}};
+    check_bound(topology_of(3, 2, three, {}, true, false), 2, 3, "node");
+    check_bound(topology_of(3, 2, three, {}, false, true), 1, 2, "node");
+  }
+
+  TEST_CASE("Bounds are the latency for small vectors and zero where nothing moves") {
+    const Duration latency = Duration::microseconds(3);
+    const Topology topology = topology_of(8, 1, {{"rank", 8, 8 * giga, giga}}, latency);
+    Collective collective;
+    collective.bytes = Bytes(4);
+    CHECK(lower_bound(collective, topology).time == latency);
+    CHECK(lower_bound(collective, topology).reason == "latency");
+    collective.bytes = Bytes(0);
+    CHECK(lower_bound(collective, topology).time == Duration());
+    collective.bytes = Bytes(1024);
+    CHECK(lower_bound(collective, topology_of(1, 1, {})).time == Duration());
+  }
+
+  TEST_CASE("Bounds round down and hold the largest vectors") {
+    Collective collective;
+    collective.bytes = Bytes(10);
+    CHECK(lower_bound(collective, topology_of(2, 1, {{"rank", 2, 6, 3}})).time ==
+          Duration::picoseconds(3'333'333'333'333));
+    collective.bytes = Bytes(std::int64_t{1} << 56);
+    const Topology wide =
+        topology_of(1 << 17, 1, {{"rank", 1 << 17, Int128{1 << 17} * 50 * giga, 50 * giga}});
+    const double seconds = 2.0 * static_cast<double>(std::int64_t{1} << 56) / 5e10;
+    CHECK(static_cast<double>(lower_bound(collective, wide).time.picoseconds()) ==
+          doctest::Approx(seconds * 1e12).epsilon(1e-4));
+  }
+}
+
+}  // namespace
+}  // namespace collsim
