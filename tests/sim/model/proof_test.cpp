@@ -427,8 +427,9 @@ TEST_CASE("Proof agrees with an independent execution in random orders on mutate
     const char* names[] = {"ring", "double_binary_tree", "binomial_tree", "cascade", "two_shot"};
     AlgorithmOptions options;
     options.slots = 1 + static_cast<std::int32_t>(random.below(2));
-    const Schedule good = make(names[random.below(5)], 1 + static_cast<std::int32_t>(random.below(2)),
-                               2 + static_cast<std::int32_t>(random.below(2)), options);
+    const char* const name = names[random.below(5)];
+    const auto nodes = 1 + static_cast<std::int32_t>(random.below(2));
+    const Schedule good = make(name, nodes, 2 + static_cast<std::int32_t>(random.below(2)), options);
     Schedule frame = good;
     frame.layout = Layout(good.layout.blocks() * good.layout.regions(), 4, {good.layout.regions()},
                           good.layout.blocks());  // all cells equal
@@ -437,6 +438,8 @@ TEST_CASE("Proof agrees with an independent execution in random orders on mutate
     for (std::uint64_t i = 0; i < mutations; ++i) mutate(streams, random, good.layout.blocks());
     const Schedule schedule = roll(frame, streams);
     const Proof proof = prove(schedule);
+    // Not for the reference, which knows no sizes.
+    if (any_contains(proof, "outside") || any_contains(proof, "does not fit")) continue;
     bool wrong = false;
     bool stuck = false;
     for (std::uint64_t order = 0; order < 6; ++order) {
@@ -446,8 +449,6 @@ TEST_CASE("Proof agrees with an independent execution in random orders on mutate
       stuck = stuck || outcome == ReferenceOutcome::deadlock;
     }
     const bool ordered = !any_contains(proof, "ordered after");
-    const bool outside = any_contains(proof, "outside") || any_contains(proof, "fit");
-    if (outside) continue;
     CHECK(proof.deadlock == stuck);
     if (proof.proven) CHECK_FALSE(wrong);
     if (!proof.proven && !stuck && ordered) CHECK(wrong);
