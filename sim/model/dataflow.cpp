@@ -91,6 +91,13 @@ void use_bases(std::size_t& bases, const ChunkExpression& chunk) {
     if (slot >= 0) bases = std::max(bases, static_cast<std::size_t>(slot) + 1);
 }
 
+// Room for what all ranks add if they are like the first, which most are; bounded in case they are not.
+template <class Item>
+void reserve_alike(std::vector<Item>& items, std::int32_t ranks) {
+  constexpr std::size_t items_max = std::size_t{1} << 23;
+  items.reserve(std::min(items.size() * static_cast<std::size_t>(ranks), items_max));
+}
+
 template <class Item>
 Item& grow(std::vector<Item>& items, std::int32_t index) {
   if (items.size() <= static_cast<std::size_t>(index)) items.resize(static_cast<std::size_t>(index) + 1);
@@ -134,6 +141,13 @@ DataflowGraph::DataflowGraph(const Schedule& schedule) : schedule_(schedule) {
       if (failures_.size() >= proof_failures_max) return;
     }
     if (failures_.empty()) check_waits(rank);
+    if (rank == 0) {
+      reserve_alike(streams_, schedule.ranks);
+      reserve_alike(bases_, schedule.ranks);
+      reserve_alike(links_, schedule.ranks);
+      reserve_alike(waits_, schedule.ranks);
+      reserve_alike(ends, schedule.ranks);
+    }
   }
   if (!failures_.empty()) return;
   connect(ends);

@@ -158,8 +158,9 @@ class Dataflow {
  private:
   using Payload = typename Memory::Payload;
   struct Position {
+    const Loop* loop = nullptr;  // == end: the stream has ended, or does not run
+    const Loop* end = nullptr;
     std::int64_t trip = 0;
-    std::uint32_t loop = 0;
     std::uint32_t body = 0;
     std::uint32_t done = 0;
     std::int32_t first_waiter = -1;  // streams that wait for an operation of this one
@@ -202,12 +203,13 @@ class Dataflow {
 
   const OperationTemplate& operation_at(std::int32_t stream) const {
     const Position& at = positions_[static_cast<std::size_t>(stream)];
-    return graph_.program_of(stream).loops[at.loop].body[at.body];
+    return at.loop->body[at.body];
   }
   bool ended(std::int32_t stream) const {
-    return positions_[static_cast<std::size_t>(stream)].loop >= graph_.program_of(stream).loops.size();
+    const Position& at = positions_[static_cast<std::size_t>(stream)];
+    return at.loop == at.end;
   }
-  void skip_empty_loops(std::int32_t stream);
+  static void skip_empty_loops(Position& at);
   void drain();
   void run_stream(std::int32_t stream);
   bool execute(Step& step);
@@ -265,11 +267,12 @@ template <class Memory>
 DataflowOutcome Dataflow<Memory>::run(std::int64_t first, std::int64_t count) {
   const auto streams = static_cast<std::int32_t>(positions_.size());
   for (std::int32_t stream = 0; stream < streams && !aborted_; ++stream) {
-    if (!graph_.touches(stream, first, count)) {
-      positions_[static_cast<std::size_t>(stream)].loop = std::numeric_limits<std::uint32_t>::max();
-      continue;
-    }
-    skip_empty_loops(stream);
+    if (!graph_.touches(stream, first, count)) continue;
+    Position& at = positions_[static_cast<std::size_t>(stream)];
+    const std::vector<Loop>& loops = graph_.program_of(stream).loops;
+    at.loop = loops.data();
+    at.end = loops.data() + loops.size();
+    skip_empty_loops(at);
     ready_.push_back(stream);
     drain();
   }
@@ -295,7 +298,7 @@ void Dataflow<Memory>::run_stream(std::int32_t stream) {
   step.rank = fixed.rank;
   step.waits = graph_.waits_of(fixed);
   Position& at = positions_[static_cast<std::size_t>(stream)];
-  while (!aborted_ && !at.posted && !ended(stream)) {
+  while (!aborted_ && !at.posted && at.loop != at.end) {
     step.index = at.done;
     step.trip = at.trip;
     step.operation = &operation_at(stream);
@@ -497,23 +500,20 @@ bool Dataflow<Memory>::collect(Step& step, DataflowGraph::Membership place) {
 }
 
 template <class Memory>
-void Dataflow<Memory>::skip_empty_loops(std::int32_t stream) {
-  Position& at = positions_[static_cast<std::size_t>(stream)];
-  const std::vector<Loop>& loops = graph_.program_of(stream).loops;
-  while (at.loop < loops.size() && (loops[at.loop].trips == 0 || loops[at.loop].body.empty())) ++at.loop;
+void Dataflow<Memory>::skip_empty_loops(Position& at) {
+  while (at.loop != at.end && (at.loop->trips == 0 || at.loop->body.empty())) ++at.loop;
 }
 
 template <class Memory>
 void Dataflow<Memory>::advance(std::int32_t stream) {
   Position& at = positions_[static_cast<std::size_t>(stream)];
-  const Loop& loop = graph_.program_of(stream).loops[at.loop];
   const std::uint32_t done = ++at.done;
-  if (++at.body == loop.body.size()) {
+  if (++at.body == at.loop->body.size()) {
     at.body = 0;
-    if (++at.trip == loop.trips) {
+    if (++at.trip == at.loop->trips) {
       at.trip = 0;
       ++at.loop;
-      skip_empty_loops(stream);
+      skip_empty_loops(at);
     }
   }
   if (at.first_waiter >= 0 && at.least_wanted < done) wake_waiters(at);

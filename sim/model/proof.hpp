@@ -9,9 +9,8 @@
 // bounded
 //             connections, whose outcome does not depend on the order of execution. Where a check fails the
 //             failing cell is traced again with exact sets to say what is missing or counted twice.
-// Complexity  O(cell operations) time; memory ranks x min(cells, batch) words, batch chosen so that it stays
-// below
-//             32 MiB.
+// Complexity  O(cell operations) time; 24 bytes a rank and cell, in batches of cells below 32 MiB (all cells at
+//             once where contents move between cells), and O(streams + connections + messages in flight).
 #pragma once
 
 #include <cstdint>
