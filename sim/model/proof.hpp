@@ -5,11 +5,11 @@
 // overwritten or read while another stream could still need it. Every cell is traced, including cells that
 // are empty at this size, so a proof holds for every size of the same structure.
 //
-// Method      One random token a rank (seeded), sums modulo 2^61 - 1, executed as a dataflow network with
-// bounded
-//             connections, whose outcome does not depend on the order of execution. Where a check fails the
-//             failing cell is traced again with exact sets to say what is missing or counted twice.
-// Complexity  O(cell operations) time; 24 bytes a rank and cell, in batches of cells below 32 MiB (all cells at
+// Method      One random token a rank and cell (fixed seed), sums modulo 2^61 - 1, executed as a dataflow
+//             network with bounded connections, whose outcome does not depend on the order of execution.
+//             Where a check fails the failing cell is traced again with exact sets to say what is missing or
+//             counted twice.
+// Complexity  O(cell operations) time; 24 bytes a rank and cell, in batches of cells below 32 MiB (all at
 //             once where contents move between cells), and O(streams + connections + messages in flight).
 #pragma once
 
