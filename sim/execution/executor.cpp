@@ -7,9 +7,94 @@
 
 namespace collsim {
 
-RunResult Executor::run() {
+Executor::Executor(const Instance& instance, const RunOptions& options,
+                   const std::vector<CapacityChange>& changes)
+    : instance_(instance), options_(options), changes_(changes) {
+  add_streams();
+  add_flows(changes);
+  network_.freeze();
+  unfinished_jobs_ = static_cast<std::uint32_t>(jobs_.size());
+  if (!options_.explain) return;
+  chain_.resize(streams_.size());
+  drain_start_.resize(first_local_flow_ + local_owner_.size());
+  in_flight_.resize(connections_.size());
+  credits_.resize(connections_.size());
+  results_coming_.resize(results_.size());
+  aggregations_.resize(groups_.size());
+}
+
+void Executor::add_streams() {
+  for (const Instance::JobFacts& job : instance_.jobs)
+    jobs_.push_back({Instant(), job.stream_end - job.first_stream, false});
+  streams_.reserve(instance_.streams.size());
+  for (const Instance::Stream& from : instance_.streams) {
+    const CompiledProgram& program = instance_.programs.programs[from.program];
+    Stream stream;
+    stream.loop = program.first_loop;
+    stream.loop_end = program.loop_end;
+    if (stream.loop < stream.loop_end)
+      stream.operation = instance_.programs.loops[stream.loop].first_operation;
+    stream.peers = from.peers;
+    stream.job = from.job;
+    streams_.push_back(stream);
+  }
+  connections_.reserve(instance_.connections.size());
+  for (const Instance::Connection& from : instance_.connections) {
+    Connection connection;
+    connection.weight = from.weight;
+    connection.latency = from.latency;
+    connection.sender = from.sender;
+    connection.receiver = from.receiver;
+    connection.slots = instance_.jobs[instance_.streams[from.sender].job].schedule->slots;
+    connections_.push_back(connection);
+  }
+  groups_.resize(instance_.groups.size());
+  results_.resize(instance_.members.size());
+}
+
+std::vector<FluidNetwork::Use> Executor::uses(std::uint32_t first_hop, std::uint32_t hop_end) const {
+  std::vector<FluidNetwork::Use> route;
+  for (std::uint32_t hop = first_hop; hop < hop_end; ++hop)
+    route.push_back({instance_.hops[hop].resource, instance_.hops[hop].weight});
+  return route;
+}
+
+// Flows of connections (in the order of their sending streams, as the network wants them), of groups, of
+// local work.
+void Executor::add_flows(const std::vector<CapacityChange>& changes) {
+  for (const Instance::Resource& resource : instance_.resources)
+    network_.add_resource(resource.capacity, resource.changes);
+  for (const CapacityChange& change : changes)
+    for (ResourceId id = 0; id < instance_.resources.size(); ++id)
+      if (instance_.resources[id].link == change.link) change_resource_.push_back(id);
+  for (const Instance::Connection& connection : instance_.connections) {
+    const Schedule& schedule = *instance_.jobs[instance_.streams[connection.sender].job].schedule;
+    network_.add_flow(uses(connection.first_hop, connection.hop_end), schedule.channel_bandwidth,
+                      connection.sender);
+  }
+  first_group_flow_ = static_cast<FlowId>(instance_.connections.size());
+  for (std::size_t id = 0; id < instance_.groups.size(); ++id) {
+    const Instance::Group& group = instance_.groups[id];
+    network_.add_flow(uses(group.first_hop, group.hop_end), group.rate_max, (std::uint64_t{1} << 33) + id);
+  }
+  first_local_flow_ = first_group_flow_ + static_cast<FlowId>(instance_.groups.size());
+  reduce_flow_.assign(streams_.size(), none);
+  copy_flow_.assign(streams_.size(), none);
+  const auto add_local = [this](StreamId id, ResourceId unit) {
+    const FluidNetwork::Use use[] = {{unit, instance_.streams[id].unit_weight}};
+    local_owner_.push_back(id);
+    return network_.add_flow(use, std::nullopt, (std::uint64_t{1} << 34) + id);
+  };
+  for (StreamId id = 0; id < streams_.size(); ++id) {
+    const Instance::Stream& stream = instance_.streams[id];
+    if (stream.reduce_unit != none) reduce_flow_[id] = add_local(id, stream.reduce_unit);
+    if (stream.copy_unit != none) copy_flow_[id] = add_local(id, stream.copy_unit);
+  }
+}
+
+Outcome Executor::run() {
   for (std::uint32_t number = 0; number < jobs_.size(); ++number)
-    if (after_[number] < 0) start_job(number);
+    if (instance_.jobs[number].after < 0) start_job(number);
   for (std::uint32_t number = 0; number < changes_.size(); ++number)
     queue_.push(Instant(), changes_[number].at - Instant(),
                 {number, static_cast<std::uint8_t>(EventKind::capacity)});
@@ -35,7 +120,7 @@ RunResult Executor::run() {
       break;
     }
   }
-  return result();
+  return outcome();
 }
 
 Instant Executor::next_instant() const {
@@ -61,19 +146,19 @@ void Executor::handle(Event event) {
       return aggregation_over(event.subject);
     case EventKind::capacity: {
       const CapacityChange& change = changes_[event.subject];
-      return network_.set_capacity(link_resource_[change.link.value], change.bandwidth, now_);
+      return network_.set_capacity(change_resource_[event.subject], change.bandwidth, now_);
     }
     case EventKind::job_start: {
-      const JobState& job = jobs_[event.subject];
+      const Instance::JobFacts& job = instance_.jobs[event.subject];
       for (StreamId id = job.first_stream; id < job.stream_end; ++id) wake(id, Phase::begin);
-      if (job.running == 0) end_job(event.subject);
+      if (jobs_[event.subject].running == 0) end_job(event.subject);
       return;
     }
   }
 }
 
 void Executor::start_job(std::uint32_t number) {
-  JobState& job = jobs_[number];
+  const Instance::JobFacts& job = instance_.jobs[number];
   const Instant begin = std::max(now_, job.start);
   const Instant first = begin + options_.launch_overhead;
   if (options_.explain) {
@@ -91,7 +176,7 @@ void Executor::end_job(std::uint32_t number) {
   job.finish = now_;
   --unfinished_jobs_;
   for (std::uint32_t later = number + 1; later < jobs_.size(); ++later)
-    if (after_[later] == static_cast<std::int32_t>(number)) start_job(later);
+    if (instance_.jobs[later].after == static_cast<std::int32_t>(number)) start_job(later);
 }
 
 // ---------------------------------------------------------------- streams
@@ -117,7 +202,7 @@ bool Executor::step(StreamId id) {
     end_stream(id);
     return false;
   }
-  const CompiledOperation& operation = programs_.operations[stream.operation];
+  const CompiledOperation& operation = instance_.programs.operations[stream.operation];
   if (stream.phase == Phase::begin && operation.wait_count > 0 && !dependencies_met(id, stream, operation))
     return false;
   switch (operation.kind) {
@@ -142,8 +227,9 @@ bool Executor::step(StreamId id) {
 
 bool Executor::dependencies_met(StreamId id, Stream& stream, const CompiledOperation& operation) {
   for (std::uint32_t index = 0; index < operation.wait_count; ++index) {
-    const Dependency& wait = programs_.waits[operation.first_wait + index];
-    const StreamId other = stream_slots_[stream.streams + static_cast<std::uint32_t>(wait.stream_slot)];
+    const Dependency& wait = instance_.programs.waits[operation.first_wait + index];
+    const StreamId other =
+        instance_.stream_slots[instance_.streams[id].streams + static_cast<std::uint32_t>(wait.stream_slot)];
     const std::int64_t target = wait.offset + stream.trip * wait.stride + 1;
     if (streams_[other].completed >= target) continue;
     stream.phase = Phase::dependency;
@@ -166,14 +252,15 @@ bool Executor::overhead_paid(StreamId id, Stream& stream, Duration overhead) {
 
 void Executor::next_operation(Stream& stream) {
   stream.phase = Phase::begin;
-  const CompiledLoop& loop = programs_.loops[stream.loop];
+  const CompiledLoop& loop = instance_.programs.loops[stream.loop];
   if (++stream.operation < loop.operation_end) return;
   if (++stream.trip < loop.trips) {
     stream.operation = loop.first_operation;
     return;
   }
   stream.trip = 0;
-  if (++stream.loop < stream.loop_end) stream.operation = programs_.loops[stream.loop].first_operation;
+  if (++stream.loop < stream.loop_end)
+    stream.operation = instance_.programs.loops[stream.loop].first_operation;
 }
 
 // The present operation is done: moves on and wakes the streams that waited for it.
@@ -199,30 +286,21 @@ void Executor::end_stream(StreamId id) {
   Stream& stream = streams_[id];
   stream.phase = Phase::ended;
   stream.finish = now_;
-  const std::uint64_t what = (std::uint64_t{stream.job} << 48) ^
-                             (static_cast<std::uint64_t>(stream.rank) << 16) ^
-                             static_cast<std::uint64_t>(stream.number);
-  fingerprint_.add(now_, mix64(what));
+  fingerprint_.add(now_, instance_.streams[id].weight);
   if (--jobs_[stream.job].running == 0) end_job(stream.job);
 }
 
 // ---------------------------------------------------------------- messages
 
-Bytes Executor::message_size(const Stream& stream, const CompiledOperation& operation) const {
-  if (operation.bytes >= 0) return Bytes(operation.bytes);
-  return size_of(jobs_[stream.job].schedule->layout,
-                 resolve(operation.chunk, bases_.data() + stream.bases, stream.trip));
-}
-
 bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  const ConnectionId number = send_to_[stream.peers + static_cast<std::uint32_t>(operation.peer)];
+  const ConnectionId number = instance_.send_to[stream.peers + static_cast<std::uint32_t>(operation.peer)];
   Connection& connection = connections_[number];
   if (connection.in_use >= connection.slots) {
     stream.phase = Phase::slot;
     return false;
   }
-  if (!overhead_paid(id, stream, topology_.gpu(stream.rank).send_overhead)) return false;
-  const Bytes size = message_size(stream, operation);
+  if (!overhead_paid(id, stream, instance_.gpu.send_overhead)) return false;
+  const Bytes size = message_size(id, operation);
   ++connection.in_use;
   connection.bytes += size.count();
   if (options_.explain) drain_start_[number] = now_;
@@ -241,7 +319,7 @@ void Executor::flow_drained(FlowId flow) {
   if (flow < first_group_flow_) {
     const StreamId sender = connections_[flow].sender;
     const Stream& stream = streams_[sender];
-    account_drain(sender, flow, message_size(stream, programs_.operations[stream.operation]),
+    account_drain(sender, flow, message_size(sender, instance_.programs.operations[stream.operation]),
                   &Chain::bandwidth);
     message_drained(flow);
     complete(sender);
@@ -256,7 +334,7 @@ void Executor::flow_drained(FlowId flow) {
 void Executor::message_drained(ConnectionId id) {
   Connection& connection = connections_[id];
   ++connection.messages;
-  ++messages_;
+  messages_ += connection.weight;
   if (options_.explain) {
     Chain chain = chain_[connection.sender];
     chain.latency += connection.latency;
@@ -269,13 +347,13 @@ void Executor::message_drained(ConnectionId id) {
 void Executor::message_arrived(ConnectionId id) {
   Connection& connection = connections_[id];
   ++connection.arrived;
-  fingerprint_.add(now_, connection.identity);
+  fingerprint_.add(now_, connection.weight);
   const StreamId receiver = connection.receiver;
   const Stream& stream = streams_[receiver];
   const bool awaited =
       stream.phase == Phase::message && connection.arrived == 1 &&
-      receive_from_[stream.peers + static_cast<std::uint32_t>(programs_.operations[stream.operation].peer)] ==
-          id;
+      instance_.receive_from[stream.peers + static_cast<std::uint32_t>(
+                                                instance_.programs.operations[stream.operation].peer)] == id;
   if (options_.explain) {
     if (awaited) adopt(receiver, in_flight_[id].front());
     in_flight_[id].pop_front();
@@ -284,15 +362,16 @@ void Executor::message_arrived(ConnectionId id) {
 }
 
 bool Executor::step_receive(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  const ConnectionId number = receive_from_[stream.peers + static_cast<std::uint32_t>(operation.peer)];
+  const ConnectionId number =
+      instance_.receive_from[stream.peers + static_cast<std::uint32_t>(operation.peer)];
   if (stream.phase == Phase::begin && connections_[number].arrived == 0) {
     stream.phase = Phase::message;
     return false;
   }
   if (stream.phase == Phase::begin) --connections_[number].arrived;
-  if (!overhead_paid(id, stream, topology_.gpu(stream.rank).receive_overhead)) return false;
+  if (!overhead_paid(id, stream, instance_.gpu.receive_overhead)) return false;
   if (operation.kind == OperationKind::receive_reduce &&
-      start_local(id, stream, reduce_flow_[id], message_size(stream, operation)))
+      start_local(stream, reduce_flow_[id], message_size(id, operation)))
     return false;
   release_slot(number, id);
   complete(id);
@@ -318,7 +397,8 @@ void Executor::slot_freed(ConnectionId id) {
   const Stream& stream = streams_[connection.sender];
   const bool awaited =
       stream.phase == Phase::slot &&
-      send_to_[stream.peers + static_cast<std::uint32_t>(programs_.operations[stream.operation].peer)] == id;
+      instance_.send_to[stream.peers + static_cast<std::uint32_t>(
+                                           instance_.programs.operations[stream.operation].peer)] == id;
   if (options_.explain) {
     if (awaited) adopt(connection.sender, credits_[id].front());
     credits_[id].pop_front();
@@ -329,18 +409,17 @@ void Executor::slot_freed(ConnectionId id) {
 // ---------------------------------------------------------------- local work
 
 // Whether local work of the stream has been started that takes time.
-bool Executor::start_local(StreamId id, Stream& stream, FlowId flow, Bytes size) {
+bool Executor::start_local(Stream& stream, FlowId flow, Bytes size) {
   if (flow == none || size == Bytes(0)) return false;
   stream.phase = Phase::draining;
   if (options_.explain) drain_start_[flow] = now_;
   network_.start(flow, size);
-  static_cast<void>(id);
   return true;
 }
 
 bool Executor::step_local(StreamId id, Stream& stream, const CompiledOperation& operation) {
   const FlowId flow = operation.kind == OperationKind::copy ? copy_flow_[id] : reduce_flow_[id];
-  if (start_local(id, stream, flow, message_size(stream, operation))) return false;
+  if (start_local(stream, flow, message_size(id, operation))) return false;
   complete(id);
   return true;
 }
@@ -348,50 +427,40 @@ bool Executor::step_local(StreamId id, Stream& stream, const CompiledOperation& 
 void Executor::local_work_drained(std::uint32_t index) {
   const StreamId id = local_owner_[index];
   const Stream& stream = streams_[id];
-  const CompiledOperation& operation = programs_.operations[stream.operation];
-  account_drain(id, first_local_flow_ + index, message_size(stream, operation), &Chain::reduction);
+  const CompiledOperation& operation = instance_.programs.operations[stream.operation];
+  account_drain(id, first_local_flow_ + index, message_size(id, operation), &Chain::reduction);
   if (operation.kind == OperationKind::receive_reduce)
-    release_slot(receive_from_[stream.peers + static_cast<std::uint32_t>(operation.peer)], id);
+    release_slot(instance_.receive_from[stream.peers + static_cast<std::uint32_t>(operation.peer)], id);
   complete(id);
   ready_.push_back(id);
 }
 
 // ---------------------------------------------------------------- aggregation
 
-bool Executor::receives(const Group& group, std::uint32_t member) const {
-  const bool root = member == static_cast<std::uint32_t>(group.root);
-  switch (group.mode) {
-    case AggregationMode::all_reduce:
-      return true;
-    case AggregationMode::reduce:
-      return root;
-    case AggregationMode::multicast:
-      return !root;
-  }
-  return false;
-}
-
 bool Executor::step_aggregate(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  if (!overhead_paid(id, stream, topology_.gpu(stream.rank).send_overhead)) return false;
-  const GroupId number = group_slots_[stream.groups + static_cast<std::uint32_t>(operation.peer)].group;
+  if (!overhead_paid(id, stream, instance_.gpu.send_overhead)) return false;
+  const std::uint32_t slot = instance_.streams[id].groups + static_cast<std::uint32_t>(operation.peer);
+  const GroupId number = instance_.members[instance_.member_slots[slot]].group;
   Group& group = groups_[number];
-  const std::int64_t payload = message_size(stream, operation).count();
+  const std::int64_t payload = message_size(id, operation).count();
   COLLSIM_CHECK_MSG(group.posted.empty() || group.payload == payload,
                     "members of an aggregation post unequal sizes");
   group.payload = payload;
   group.posted.push_back(id);
   stream.phase = Phase::members;
-  if (group.posted.size() == group.members) start_aggregation(number);
+  const Instance::Group& facts = instance_.groups[number];
+  if (group.posted.size() == facts.member_end - facts.first_member) start_aggregation(number);
   return false;
 }
 
 void Executor::start_aggregation(GroupId id) {
   Group& group = groups_[id];
-  if (group.path.operations_max && group.in_flight >= *group.path.operations_max) return;
+  const Instance::Group& facts = instance_.groups[id];
+  if (facts.operations_max && group.in_flight >= *facts.operations_max) return;
   ++group.in_flight;
-  ++group.operations;
-  const std::int32_t number = group.number;
-  const Bytes bytes = jobs_[group.job].schedule->aggregated_bytes(number, Bytes(group.payload));
+  const Bytes bytes =
+      instance_.jobs[facts.job].schedule->aggregated_bytes(facts.number, Bytes(group.payload));
+  group.drained_bytes = bytes.count();
   group.bytes += bytes.count();
   if (options_.explain) {
     const Chain cause = chain_[group.posted.back()];
@@ -405,33 +474,17 @@ void Executor::start_aggregation(GroupId id) {
 
 void Executor::aggregation_drained(GroupId id) {
   Group& group = groups_[id];
-  ++messages_;
-  fingerprint_.add(now_, group.identity + static_cast<std::uint64_t>(group.operations));
-  const Bytes drained = jobs_[group.job].schedule->aggregated_bytes(group.number, Bytes(group.payload));
+  const std::int64_t weight = instance_.groups[id].weight;
+  messages_ += weight;
+  fingerprint_.add(now_, weight);
   std::vector<StreamId> posted;
   posted.swap(group.posted);
   for (const StreamId member : posted) {
-    if (drained > Bytes(0)) account_drain(member, first_group_flow_ + id, drained, &Chain::bandwidth);
+    if (group.drained_bytes > 0)
+      account_drain(member, first_group_flow_ + id, Bytes(group.drained_bytes), &Chain::bandwidth);
     if (options_.explain) ++chain_[member].messages;
   }
-  for (std::uint32_t member = 0; member < group.members; ++member) {
-    if (!receives(group, member)) continue;
-    const Duration latency = group.up_latency_max + group.path.down_latency[member];
-    if (options_.explain) {
-      Chain chain = chain_[posted.front()];
-      chain.latency += latency;
-      results_coming_[group.first_member + member].push_back(chain);
-    }
-    queue_.push(now_, latency,
-                {group.first_member + member, static_cast<std::uint8_t>(EventKind::collected)});
-  }
-  const Duration over = group.up_latency_max + group.down_latency_max;
-  if (options_.explain) {
-    Chain chain = chain_[posted.front()];
-    chain.latency += over;
-    aggregations_[id].push_back(chain);
-  }
-  queue_.push(now_, over, {id, static_cast<std::uint8_t>(EventKind::aggregation_over)});
+  send_results(id, posted.front());
   for (const StreamId member : posted) {
     complete(member);
     ready_.push_back(member);
@@ -440,12 +493,34 @@ void Executor::aggregation_drained(GroupId id) {
   if (group.posted.empty()) group.posted.swap(posted);  // keeps the storage
 }
 
+// Results travel down to the members that receive; `cause` is one of the streams whose aggregation has
+// drained.
+void Executor::send_results(GroupId id, StreamId cause) {
+  const Instance::Group& facts = instance_.groups[id];
+  for (MemberId member = facts.first_member; member < facts.member_end; ++member) {
+    if (!instance_.members[member].receives) continue;
+    const Duration latency = facts.up_latency_max + instance_.members[member].down_latency;
+    if (options_.explain) {
+      results_coming_[member].push_back(chain_[cause]);
+      results_coming_[member].back().latency += latency;
+    }
+    queue_.push(now_, latency, {member, static_cast<std::uint8_t>(EventKind::collected)});
+  }
+  const Duration over = facts.up_latency_max + facts.down_latency_max;
+  if (options_.explain) {
+    aggregations_[id].push_back(chain_[cause]);
+    aggregations_[id].back().latency += over;
+  }
+  queue_.push(now_, over, {id, static_cast<std::uint8_t>(EventKind::aggregation_over)});
+}
+
 // The result has reached every member: another operation may start.
 void Executor::aggregation_over(GroupId id) {
   Group& group = groups_[id];
   --group.in_flight;
-  const bool waiting =
-      group.posted.size() == group.members && streams_[group.posted.front()].phase == Phase::members;
+  const Instance::Group& facts = instance_.groups[id];
+  const bool waiting = group.posted.size() == facts.member_end - facts.first_member &&
+                       streams_[group.posted.front()].phase == Phase::members;
   if (options_.explain) {
     if (waiting) chain_[group.posted.back()] = aggregations_[id].front();
     aggregations_[id].pop_front();
@@ -453,7 +528,7 @@ void Executor::aggregation_over(GroupId id) {
   if (waiting) start_aggregation(id);
 }
 
-void Executor::result_ready(std::uint32_t member) {
+void Executor::result_ready(MemberId member) {
   Result& result = results_[member];
   ++result.ready;
   const StreamId waiting = result.waiting;
@@ -467,7 +542,8 @@ void Executor::result_ready(std::uint32_t member) {
 }
 
 bool Executor::step_collect(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  Result& result = results_[group_slots_[stream.groups + static_cast<std::uint32_t>(operation.peer)].member];
+  const std::uint32_t slot = instance_.streams[id].groups + static_cast<std::uint32_t>(operation.peer);
+  Result& result = results_[instance_.member_slots[slot]];
   if (result.ready == 0) {
     COLLSIM_CHECK_MSG(result.waiting == none, "two streams of a rank collect from one group");
     result.waiting = id;
@@ -488,7 +564,5 @@ void Executor::account_drain(StreamId id, FlowId flow, Bytes size, Duration Chai
   chain_[id].*alone_part += alone;
   chain_[id].contention += elapsed - alone;
 }
-
-void Executor::adopt(StreamId id, const Chain& cause) { chain_[id] = cause; }
 
 }  // namespace collsim

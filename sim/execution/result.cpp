@@ -1,115 +1,45 @@
-// What a run leaves behind: times, link bytes, and for a deadlock who waits for what.
+// What a run of an instance says of links and ranks.
 #include <algorithm>
 
-#include "sim/core/check.hpp"
-#include "sim/execution/executor.hpp"
+#include "sim/execution/outcome.hpp"
 
 namespace collsim {
 
-RunResult Executor::result() {
+std::vector<std::int64_t> resource_bytes(const Instance& instance, const Outcome& outcome) {
+  std::vector<std::int64_t> bytes(instance.resources.size());
+  const auto add = [&](std::uint32_t first, std::uint32_t end, std::int64_t count) {
+    for (std::uint32_t hop = first; hop < end; ++hop)
+      bytes[instance.hops[hop].resource] += count * instance.hops[hop].weight;
+  };
+  for (std::size_t id = 0; id < instance.connections.size(); ++id)
+    add(instance.connections[id].first_hop, instance.connections[id].hop_end, outcome.connection_bytes[id]);
+  for (std::size_t id = 0; id < instance.groups.size(); ++id)
+    add(instance.groups[id].first_hop, instance.groups[id].hop_end, outcome.group_bytes[id]);
+  return bytes;
+}
+
+RunResult result_of(const Topology& topology, const Instance& instance, const Instance& ran,
+                    const Outcome& outcome, const Classes& classes) {
   RunResult result;
-  result.messages = messages_;
-  result.events = events_;
-  result.fingerprint = fingerprint_.value();
-  result.rank_finish.resize(static_cast<std::size_t>(topology_.ranks()));
-  StreamId last = none;
-  for (StreamId id = 0; id < streams_.size(); ++id) {
-    const Stream& stream = streams_[id];
-    Duration& finish = result.rank_finish[static_cast<std::size_t>(stream.rank)];
-    finish = std::max(finish, stream.finish - Instant());
-    if (last == none || stream.finish > streams_[last].finish) last = id;
+  result.status = outcome.status;
+  result.time = outcome.time;
+  result.job_finish = outcome.job_finish;
+  result.messages = outcome.messages;
+  result.events = outcome.events;
+  result.fingerprint = outcome.fingerprint;
+  result.blocked = outcome.blocked;
+  result.rank_finish.resize(static_cast<std::size_t>(topology.ranks()));
+  for (std::size_t id = 0; id < instance.streams.size(); ++id) {
+    Duration& finish = result.rank_finish[static_cast<std::size_t>(instance.streams[id].rank)];
+    finish = std::max(finish, outcome.stream_finish[classes.stream(id)] - Instant());
   }
-  for (const JobState& job : jobs_) {
-    result.job_finish.push_back(job.finish);
-    result.time = std::max(result.time, job.finish - Instant());
-  }
-  add_link_bytes(result);
-  if (limit_reached_) {
-    result.status = RunStatus::limit;
-    result.time = now_ - Instant();
-  } else if (unfinished_jobs_ > 0) {
-    result.status = RunStatus::deadlock;
-    result.time = now_ - Instant();
-    report_blocked(result);
-  } else if (options_.explain && last != none) {
-    COLLSIM_CHECK(chain_[last].total() == streams_[last].finish - Instant());
-    result.critical_path = chain_[last].path(streams_[last].rank);
-  } else if (options_.explain) {
-    Chain chain;
-    chain.launch = result.time;
-    result.critical_path = chain.path(0);
+  result.link_bytes.resize(topology.link_count());
+  const std::vector<std::int64_t> bytes = resource_bytes(ran, outcome);
+  for (std::size_t id = 0; id < instance.resources.size(); ++id) {
+    const LinkId link = instance.resources[id].link;
+    if (link.exists()) result.link_bytes[link.value] = Bytes(bytes[classes.resource(id)]);
   }
   return result;
-}
-
-void Executor::add_link_bytes(RunResult& result) const {
-  result.link_bytes.resize(topology_.link_count());
-  std::vector<LinkId> links;
-  for (const Connection& connection : connections_) {
-    links.clear();
-    topology_.route(connection.source, connection.target, connection.channel, links);
-    for (const LinkId link : links) result.link_bytes[link.value] += Bytes(connection.bytes);
-  }
-  for (const Group& group : groups_)
-    for (const LinkId link : group.path.links) result.link_bytes[link.value] += Bytes(group.bytes);
-}
-
-void Executor::report_blocked(RunResult& result) const {
-  for (const Stream& stream : streams_) {
-    if (stream.phase == Phase::ended || jobs_[stream.job].ended) continue;
-    BlockedStream blocked;
-    blocked.job = static_cast<std::int32_t>(stream.job);
-    blocked.rank = stream.rank;
-    blocked.stream = stream.number;
-    blocked.operation = stream.completed;
-    blocked.waits_for = waits_for(stream);
-    result.blocked.push_back(std::move(blocked));
-  }
-}
-
-std::string Executor::waits_for(const Stream& stream) const {
-  if (stream.phase == Phase::asleep) return "the start of its job";
-  const CompiledOperation& operation = programs_.operations[stream.operation];
-  const auto peer = stream.peers + static_cast<std::uint32_t>(std::max(operation.peer, 0));
-  const auto channel_text = [](const Connection& connection) {
-    return " on channel " + std::to_string(connection.channel);
-  };
-  switch (stream.phase) {
-    case Phase::dependency:
-      for (std::uint32_t index = 0; index < operation.wait_count; ++index) {
-        const Dependency& wait = programs_.waits[operation.first_wait + index];
-        const Stream& other =
-            streams_[stream_slots_[stream.streams + static_cast<std::uint32_t>(wait.stream_slot)]];
-        const std::int64_t target = wait.offset + stream.trip * wait.stride;
-        if (other.completed <= target)
-          return "operation " + std::to_string(target) + " of its stream " + std::to_string(other.number);
-      }
-      return "an operation of another stream";
-    case Phase::slot: {
-      const Connection& connection = connections_[send_to_[peer]];
-      return "a free slot of its connection to rank " + std::to_string(connection.target) +
-             channel_text(connection) + " (" + std::to_string(connection.in_use) + " of " +
-             std::to_string(connection.slots) + " in use)";
-    }
-    case Phase::message: {
-      const Connection& connection = connections_[receive_from_[peer]];
-      return "message " + std::to_string(connection.messages) + " from rank " +
-             std::to_string(connection.source) + channel_text(connection) + ", which has not been sent";
-    }
-    case Phase::draining:
-      return "its message to drain over a link without capacity";
-    case Phase::members:
-    case Phase::result: {
-      const Group& group =
-          groups_[group_slots_[stream.groups + static_cast<std::uint32_t>(operation.peer)].group];
-      return (stream.phase == Phase::members ? "the other members of aggregation group "
-                                             : "a result of aggregation group ") +
-             std::to_string(group.number) + " (" + std::to_string(group.posted.size()) + " of " +
-             std::to_string(group.members) + " have posted)";
-    }
-    default:
-      return "nothing";
-  }
 }
 
 }  // namespace collsim

@@ -33,7 +33,14 @@ Bytes largest_aggregation(const Schedule& schedule, Rank rank, std::int32_t grou
 
 RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
                    const std::vector<CapacityChange>& changes) {
-  return Executor(topology, jobs, options, changes).run();
+  const Instance instance = instance_of(topology, jobs, changes);
+  const Outcome outcome = Executor(instance, options, changes).run();
+  RunResult result = result_of(topology, instance, instance, outcome, {});
+  if (options.explain && outcome.status == RunStatus::ok) {
+    const bool nobody = outcome.last_stream == Instance::none;
+    result.critical_path = outcome.chain.path(nobody ? 0 : instance.streams[outcome.last_stream].rank);
+  }
+  return result;
 }
 
 std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule) {

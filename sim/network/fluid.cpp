@@ -41,7 +41,7 @@ ResourceId FluidNetwork::add_resource(Bandwidth capacity, bool changes) {
   return static_cast<ResourceId>(resources_.size() - 1);
 }
 
-FlowId FluidNetwork::add_flow(std::span<const ResourceId> route, std::optional<Bandwidth> rate_max,
+FlowId FluidNetwork::add_flow(std::span<const Use> route, std::optional<Bandwidth> rate_max,
                               std::uint64_t exclusive) {
   COLLSIM_CHECK(!frozen_ && (!route.empty() || rate_max.has_value()));
   const auto id = static_cast<FlowId>(flows_.size());
@@ -49,7 +49,7 @@ FlowId FluidNetwork::add_flow(std::span<const ResourceId> route, std::optional<B
   flow.fixed_rate = rate_max ? rate_max->bytes_per_second() : std::numeric_limits<std::int64_t>::max();
   flow.route_begin = static_cast<std::uint32_t>(hops_.size());
   flow.route_size = static_cast<std::uint32_t>(route.size());
-  for (const ResourceId resource : route) hops_.push_back(Hop{resource, id, none, none});
+  for (const Use& use : route) hops_.push_back(Hop{use.weight, use.resource, id, none, none});
   flows_.push_back(flow);
   exclusive_.push_back(exclusive);
   return id;
@@ -87,9 +87,9 @@ void FluidNetwork::find_slack(std::vector<char>& slack) const {
       Load& load = loads[hop.resource];
       if (load.flows == 0 || load.key != exclusive_[id]) load.largest = 0;
       load.key = exclusive_[id];
-      load.sum += std::max<std::int64_t>(0, fastest - load.largest);
+      load.sum += Int128{hop.weight} * std::max<std::int64_t>(0, fastest - load.largest);
       load.largest = std::max(load.largest, fastest);
-      ++load.flows;
+      load.flows += hop.weight;
     }
   }
   for (std::size_t id = 0; id < resources_.size(); ++id)
@@ -155,8 +155,8 @@ void FluidNetwork::link(std::uint32_t index) {
   hop.next = resource.first_hop;
   if (hop.next != none) hops_[hop.next].previous = index;
   resource.first_hop = index;
-  ++resource.active;
-  resource.solo_sum += flows_[hop.flow].solo;
+  resource.active += hop.weight;
+  resource.solo_sum += Int128{flows_[hop.flow].solo} * hop.weight;
   touch(hop.resource);
 }
 
@@ -165,8 +165,8 @@ void FluidNetwork::unlink(std::uint32_t index) {
   Resource& resource = resources_[hop.resource];
   if (hop.next != none) hops_[hop.next].previous = hop.previous;
   (hop.previous != none ? hops_[hop.previous].next : resource.first_hop) = hop.next;
-  --resource.active;
-  resource.solo_sum -= flows_[hop.flow].solo;
+  resource.active -= hop.weight;
+  resource.solo_sum -= Int128{flows_[hop.flow].solo} * hop.weight;
   touch(hop.resource);
 }
 
@@ -205,7 +205,7 @@ void FluidNetwork::set_solo(Flow& flow, std::int64_t solo, Instant now) {
   flow.solo = solo;
   if (flow.state == State::idle) return;
   for (const Hop& hop : hops_of(flow)) {
-    resources_[hop.resource].solo_sum += change;
+    resources_[hop.resource].solo_sum += Int128{change} * hop.weight;
     touch(hop.resource);
   }
   if (running) fresh_.push_back(static_cast<FlowId>(&flow - flows_.data()));
@@ -397,8 +397,8 @@ void FluidNetwork::freeze_flow(FlowId id, Int128 share) {
   for (const Hop& hop : hops_of(flows_[id])) {
     Resource& resource = resources_[hop.resource];
     if (resource.mark != settle_number_) continue;
-    resource.free -= share;
-    --resource.unfrozen;
+    resource.free -= share * hop.weight;
+    resource.unfrozen -= hop.weight;
   }
 }
 

@@ -21,6 +21,9 @@
 //     <= capacity) from all routes.
 //   - Elsewhere the connected component of contended resources and their flows is solved.
 //
+// Classes. A flow may stand for a class of flows that always drain alike: it then uses `weight` shares of a
+// resource, the number of flows of the class on it. All of the above holds with flows counted by weight.
+//
 // Complexity  start and finish O(route); settle O(component * log(component)), O(1) a flow where nothing is
 // contended.
 //             Memory O(sum of routes). Nothing is allocated after freeze() but the growth of work lists.
@@ -42,6 +45,10 @@ using FlowId = std::uint32_t;
 
 class FluidNetwork {
  public:
+  struct Use {
+    ResourceId resource;
+    std::uint32_t weight = 1;  // shares
+  };
   // A flow that will have drained `delay` from now if it stays alone; the caller's queue holds it until then.
   struct Scheduled {
     FlowId flow;
@@ -52,11 +59,12 @@ class FluidNetwork {
   ResourceId add_resource(Bandwidth capacity, bool changes = false);
   // Flows with equal `exclusive` never drain at once and must be added one after the other. A resource occurs
   // at most once in a route. REQUIRES: the route is not empty or rate_max is given
-  FlowId add_flow(std::span<const ResourceId> route, std::optional<Bandwidth> rate_max,
-                  std::uint64_t exclusive);
+  FlowId add_flow(std::span<const Use> route, std::optional<Bandwidth> rate_max, std::uint64_t exclusive);
   // No resources or flows after this.
   void freeze();
 
+  // Whether freeze() found that no resource can ever be contended: every flow always drains at its solo rate.
+  bool static_rates() const { return hops_.empty(); }
   // Time to drain `size` with nobody else there.
   Duration alone(FlowId flow, Bytes size) const { return time_at(flows_[flow].solo, size); }
 
@@ -111,7 +119,7 @@ class FluidNetwork {
     Int128 free = 0;                 // while solving, microbytes/s
     std::int64_t capacity = 0;       // bytes/s
     std::uint32_t first_hop = none;  // list of active hops
-    std::uint32_t active = 0;        // its length
+    std::uint32_t active = 0;        // shares in it
     std::uint32_t unfrozen = 0;      // while solving
     std::uint32_t mark = 0;          // settle number in which it was visited
     bool changes = false;
@@ -120,6 +128,7 @@ class FluidNetwork {
     Int128 level = unbound;  // the share at which it froze in the last solve that held it, or unbound
   };
   struct Hop {
+    std::uint32_t weight;
     ResourceId resource;
     FlowId flow;
     std::uint32_t next = none;  // active hops of the same resource

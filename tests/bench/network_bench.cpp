@@ -24,8 +24,8 @@ void random_traffic(benchmark::State& state) {
       network.add_resource(Bandwidth::gigabytes_per_second(50));
     const std::uint32_t flows = 2 * ports;
     for (std::uint32_t flow = 0; flow < flows; ++flow) {
-      const ResourceId route[] = {static_cast<ResourceId>(random.below(ports)),
-                                  static_cast<ResourceId>(ports + random.below(ports))};
+      const FluidNetwork::Use route[] = {{static_cast<ResourceId>(random.below(ports)), 1},
+                                         {static_cast<ResourceId>(ports + random.below(ports)), 1}};
       network.add_flow(route, std::nullopt, flow);
     }
     network.freeze();

@@ -59,17 +59,22 @@ TEST_SUITE("sim/engine") {
     CHECK(queue.empty());
   }
 
-  TEST_CASE("Fingerprint does not depend on the order of events and tells different streams apart") {
+  TEST_CASE(
+      "Fingerprint does not depend on the order of events, counts weights and tells different streams "
+      "apart") {
+    const auto at = [](std::int64_t time) { return Instant::picoseconds(time); };
     Fingerprint one;
     Fingerprint two;
+    Fingerprint weighted;
     Fingerprint other;
-    one.add(Instant::picoseconds(5), 1);
-    one.add(Instant::picoseconds(6), 2);
-    two.add(Instant::picoseconds(6), 2);
-    two.add(Instant::picoseconds(5), 1);
-    other.add(Instant::picoseconds(6), 1);
-    other.add(Instant::picoseconds(5), 2);
+    for (const std::int64_t time : {5'000'000'000, 6'000'000'000, 6'000'000'000}) one.add(at(time), 1);
+    for (const std::int64_t time : {6'000'000'000, 5'000'000'000, 6'000'000'000}) two.add(at(time), 1);
+    weighted.add(at(5'000'000'000), 1);
+    weighted.add(at(6'000'000'000), 2);
+    // Same sum of times.
+    for (const std::int64_t time : {5'000'000'001, 6'000'000'000, 5'999'999'999}) other.add(at(time), 1);
     CHECK(one.value() == two.value());
+    CHECK(one.value() == weighted.value());
     CHECK(one.value() != other.value());
   }
 }

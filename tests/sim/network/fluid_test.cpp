@@ -77,11 +77,17 @@ Network random_network(Random& random) {
   return network;
 }
 
+std::vector<FluidNetwork::Use> uses(const std::vector<ResourceId>& route) {
+  std::vector<FluidNetwork::Use> result;
+  for (const ResourceId resource : route) result.push_back({resource, 1});
+  return result;
+}
+
 FluidNetwork fluid_of(const Network& network) {
   FluidNetwork fluid;
   for (const std::int64_t capacity : network.capacity) fluid.add_resource(rate_of(capacity));
   for (std::size_t flow = 0; flow < network.routes.size(); ++flow)
-    fluid.add_flow(network.routes[flow],
+    fluid.add_flow(uses(network.routes[flow]),
                    network.rate_max[flow] > 0 ? std::optional(rate_of(network.rate_max[flow])) : std::nullopt,
                    flow);
   fluid.freeze();
@@ -288,8 +294,8 @@ TEST_SUITE("sim/network") {
   TEST_CASE("FluidNetwork replans running flows when a capacity changes") {
     FluidNetwork fluid;
     const ResourceId link = fluid.add_resource(rate_of(100), true);
-    const FlowId one = fluid.add_flow({&link, 1}, std::nullopt, 0);
-    const FlowId two = fluid.add_flow({&link, 1}, std::nullopt, 1);
+    const FlowId one = fluid.add_flow(uses({link}), std::nullopt, 0);
+    const FlowId two = fluid.add_flow(uses({link}), std::nullopt, 1);
     fluid.freeze();
     std::vector<FluidNetwork::Scheduled> scheduled;
     const auto at = [](std::int64_t seconds) { return Instant::picoseconds(seconds * 1'000'000'000'000); };
@@ -317,6 +323,42 @@ TEST_SUITE("sim/network") {
     CHECK(fluid.rate(one) == 50'000'000);
     CHECK(fluid.drain_time(one) == at(9 + 14));
     CHECK(fluid.next_drained() == two);
+  }
+
+  TEST_CASE("FluidNetwork treats a flow of weight w as w flows that drain alike") {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      CAPTURE(seed);
+      Random random(9000 + seed);
+      const Network network = random_network(random);
+      FluidNetwork classes;
+      FluidNetwork singles;
+      for (const std::int64_t capacity : network.capacity) {
+        classes.add_resource(rate_of(capacity));
+        singles.add_resource(rate_of(capacity));
+      }
+      std::vector<FlowId> first;
+      FlowId count = 0;
+      for (const auto& route : network.routes) {
+        const auto weight = static_cast<std::uint32_t>(1 + random.below(5));
+        std::vector<FluidNetwork::Use> use = uses(route);
+        for (auto& entry : use) entry.weight = weight;
+        classes.add_flow(use, std::nullopt, first.size());
+        first.push_back(count);
+        for (std::uint32_t copy = 0; copy < weight; ++copy)
+          singles.add_flow(uses(route), std::nullopt, count++);
+      }
+      classes.freeze();
+      singles.freeze();
+      std::vector<FluidNetwork::Scheduled> scheduled;
+      for (FlowId flow = 0; flow < first.size(); ++flow) classes.start(flow, Bytes(1000));
+      for (FlowId flow = 0; flow < count; ++flow) singles.start(flow, Bytes(1000));
+      classes.settle(Instant(), scheduled);
+      singles.settle(Instant(), scheduled);
+      for (FlowId flow = 0; flow < first.size(); ++flow) {
+        CHECK(classes.drain_time(flow) == singles.drain_time(first[flow]));
+        CHECK(classes.rate(flow) == singles.rate(first[flow]));
+      }
+    }
   }
 
   TEST_CASE("FluidNetwork reports a message that would outlast simulated time instead of planning it") {

@@ -1,0 +1,281 @@
+// instance_of(): from jobs and a topology to streams, connections, groups and resources.
+#include "sim/execution/instance.hpp"
+
+#include <algorithm>
+
+#include "sim/core/check.hpp"
+#include "sim/core/random.hpp"
+
+namespace collsim {
+namespace {
+
+// An open-addressing map from (source, target, channel) to a connection; lives during set-up only.
+class ConnectionIndex {
+ public:
+  explicit ConnectionIndex(std::size_t count) {
+    std::size_t size = 16;
+    while (size < 2 * count) size *= 2;
+    slots_.resize(size);
+  }
+  // The value stored for the key, or a reference to the place for it, holding `none`.
+  std::uint32_t& at(Rank source, Rank target, std::int32_t channel) {
+    std::size_t place = hash(source, target, channel) & (slots_.size() - 1);
+    for (;; place = (place + 1) & (slots_.size() - 1)) {
+      Slot& slot = slots_[place];
+      if (slot.value == none) {
+        slot.source = source;
+        slot.target = target;
+        slot.channel = channel;
+        return slot.value;
+      }
+      if (slot.source == source && slot.target == target && slot.channel == channel) return slot.value;
+    }
+  }
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+ private:
+  struct Slot {
+    Rank source = 0;
+    Rank target = 0;
+    std::int32_t channel = 0;
+    std::uint32_t value = none;
+  };
+  static std::size_t hash(Rank source, Rank target, std::int32_t channel) {
+    return mix64((static_cast<std::uint64_t>(source) << 32) ^ (static_cast<std::uint64_t>(target) << 8) ^
+                 static_cast<std::uint64_t>(channel) * 0x9e3779b97f4a7c15ULL);
+  }
+  std::vector<Slot> slots_;
+};
+
+Rank mapped(const Job& job, Rank rank) {
+  return job.rank_map.empty() ? rank : job.rank_map[static_cast<std::size_t>(rank)];
+}
+
+// Ranks of a group's members with their places, for finding a rank's member.
+using MemberIndex = std::vector<std::pair<Rank, std::uint32_t>>;
+
+class Builder {
+ public:
+  Builder(const Topology& topology, const std::vector<CapacityChange>& changes) : topology_(topology) {
+    instance_.gpu = topology.gpu(0);
+    link_resource_.assign(topology.link_count(), none);
+    for (const CapacityChange& change : changes) {
+      COLLSIM_CHECK(change.link.value < topology.link_count());
+      instance_.resources[resource_of(change.link)].changes = true;
+    }
+  }
+
+  void add(const Job& job) {
+    const Schedule& schedule = *job.schedule;
+    const auto number = static_cast<std::uint32_t>(instance_.jobs.size());
+    COLLSIM_CHECK(job.after < static_cast<std::int32_t>(number));
+    COLLSIM_CHECK(job.rank_map.empty() || job.rank_map.size() == static_cast<std::size_t>(schedule.ranks));
+    COLLSIM_CHECK(!job.rank_map.empty() || schedule.ranks <= topology_.ranks());
+    Instance::JobFacts facts{&schedule, job.start, job.after, count_of(instance_.streams), 0};
+    const std::vector<MemberIndex> members = add_groups(job, number);
+    peers_.clear();
+    first_peer_ = count_of(instance_.send_to);
+    add_streams(job, number, members);
+    facts.stream_end = count_of(instance_.streams);
+    instance_.jobs.push_back(facts);
+    add_connections(facts);
+  }
+
+  Instance take() {
+    add_units();
+    return std::move(instance_);
+  }
+
+ private:
+  static constexpr std::uint32_t none = Instance::none;
+
+  template <class T>
+  static std::uint32_t count_of(const std::vector<T>& items) {
+    return static_cast<std::uint32_t>(items.size());
+  }
+
+  std::uint32_t resource_of(LinkId link) {
+    std::uint32_t& resource = link_resource_[link.value];
+    if (resource == none) {
+      resource = count_of(instance_.resources);
+      instance_.resources.push_back({topology_.link(link).bandwidth, link, false});
+    }
+    return resource;
+  }
+
+  std::vector<MemberIndex> add_groups(const Job& job, std::uint32_t number) {
+    std::vector<MemberIndex> indices;
+    for (std::int32_t index = 0; index < job.schedule->group_count; ++index) {
+      AggregationGroup wanted = job.schedule->group(index);
+      MemberIndex& places = indices.emplace_back();
+      for (std::uint32_t place = 0; place < wanted.members.size(); ++place) {
+        places.emplace_back(wanted.members[place], count_of(instance_.members) + place);
+        wanted.members[place] = mapped(job, wanted.members[place]);
+      }
+      std::sort(places.begin(), places.end());
+      add_group(wanted, number, index);
+    }
+    return indices;
+  }
+
+  void add_group(const AggregationGroup& wanted, std::uint32_t job, std::int32_t number) {
+    auto result = topology_.aggregation(wanted);
+    COLLSIM_CHECK_MSG(std::holds_alternative<AggregationPath>(result), std::get<Impossible>(result).reason);
+    const auto& path = std::get<AggregationPath>(result);
+    Instance::Group group;
+    group.job = job;
+    group.number = number;
+    group.members = static_cast<std::int32_t>(wanted.members.size());
+    group.rate_max = path.rate_max;
+    group.operations_max = path.operations_max;
+    group.first_member = count_of(instance_.members);
+    for (std::size_t place = 0; place < wanted.members.size(); ++place) {
+      const bool root = place == static_cast<std::size_t>(wanted.root);
+      const bool sends = wanted.mode != AggregationMode::multicast || root;
+      const bool receives =
+          wanted.mode == AggregationMode::all_reduce || (wanted.mode == AggregationMode::reduce) == root;
+      if (sends) group.up_latency_max = std::max(group.up_latency_max, path.up_latency[place]);
+      if (receives) group.down_latency_max = std::max(group.down_latency_max, path.down_latency[place]);
+      instance_.members.push_back({count_of(instance_.groups), receives, path.down_latency[place]});
+    }
+    group.member_end = count_of(instance_.members);
+    group.first_hop = count_of(instance_.hops);
+    for (const LinkId link : path.links) instance_.hops.push_back({resource_of(link), 1});
+    group.hop_end = count_of(instance_.hops);
+    instance_.groups.push_back(group);
+  }
+
+  void add_streams(const Job& job, std::uint32_t number, const std::vector<MemberIndex>& members) {
+    const Schedule& schedule = *job.schedule;
+    const std::uint32_t first_program = instance_.programs.add(schedule);
+    Binding binding;
+    for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+      const std::uint32_t rank_streams = count_of(instance_.streams);
+      const std::int32_t count = schedule.stream_count(rank);
+      for (std::int32_t index = 0; index < count; ++index) {
+        binding.clear();
+        schedule.bind(rank, index, binding);
+        Instance::Stream stream;
+        stream.program = first_program + static_cast<std::uint32_t>(binding.program);
+        stream.job = number;
+        stream.rank = mapped(job, rank);
+        stream.number = index;
+        stream.bases = count_of(instance_.bases);
+        instance_.bases.insert(instance_.bases.end(), binding.bases.begin(), binding.bases.end());
+        stream.peers = first_peer_ + count_of(peers_);
+        stream.peer_count = count_of(binding.peers);
+        for (const Peer& peer : binding.peers) peers_.push_back({mapped(job, peer.rank), peer.channel});
+        stream.streams = count_of(instance_.stream_slots);
+        stream.stream_slot_count = count_of(binding.streams);
+        for (const std::int32_t other : binding.streams) {
+          COLLSIM_CHECK(other >= 0 && other < count);
+          instance_.stream_slots.push_back(rank_streams + static_cast<std::uint32_t>(other));
+        }
+        stream.groups = count_of(instance_.member_slots);
+        stream.group_slot_count = count_of(binding.groups);
+        for (const std::int32_t group : binding.groups)
+          instance_.member_slots.push_back(member_of(members[static_cast<std::size_t>(group)], rank));
+        instance_.streams.push_back(stream);
+      }
+    }
+    instance_.send_to.resize(first_peer_ + peers_.size(), none);
+    instance_.receive_from.resize(first_peer_ + peers_.size(), none);
+  }
+
+  static std::uint32_t member_of(const MemberIndex& index, Rank rank) {
+    const auto entry = std::lower_bound(index.begin(), index.end(), std::pair<Rank, std::uint32_t>(rank, 0));
+    COLLSIM_CHECK(entry != index.end() && entry->first == rank);
+    return entry->second;
+  }
+
+  // Connections in the order of their sending streams, then the streams that receive from them.
+  void add_connections(const Instance::JobFacts& facts) {
+    const std::uint32_t first = count_of(instance_.connections);
+    for (std::uint32_t id = facts.first_stream; id < facts.stream_end; ++id) {
+      const Instance::Stream& stream = instance_.streams[id];
+      const auto& sends_to = instance_.programs.programs[stream.program].sends_to;
+      for (std::uint32_t slot = 0; slot < sends_to.size(); ++slot)
+        if (sends_to[slot]) add_connection(id, stream.peers + slot);
+    }
+    ConnectionIndex index(instance_.connections.size() - first);
+    for (std::uint32_t id = first; id < instance_.connections.size(); ++id) {
+      const Instance::Connection& connection = instance_.connections[id];
+      std::uint32_t& entry = index.at(connection.source, connection.target, connection.channel);
+      COLLSIM_CHECK_MSG(entry == none, "two streams send on one connection");
+      entry = id;
+    }
+    for (std::uint32_t id = facts.first_stream; id < facts.stream_end; ++id) {
+      const Instance::Stream& stream = instance_.streams[id];
+      const auto& receives_from = instance_.programs.programs[stream.program].receives_from;
+      for (std::uint32_t slot = 0; slot < receives_from.size(); ++slot) {
+        if (!receives_from[slot]) continue;
+        const Peer peer = peers_[stream.peers + slot - first_peer_];
+        const std::uint32_t connection = index.at(peer.rank, stream.rank, peer.channel);
+        COLLSIM_CHECK_MSG(connection != none, "a stream receives from a connection on which nobody sends");
+        COLLSIM_CHECK_MSG(instance_.connections[connection].receiver == none,
+                          "two streams receive from one connection");
+        instance_.connections[connection].receiver = id;
+        instance_.receive_from[stream.peers + slot] = connection;
+      }
+    }
+  }
+
+  void add_connection(std::uint32_t sender, std::uint32_t place) {
+    const Peer peer = peers_[place - first_peer_];
+    Instance::Connection connection;
+    connection.sender = sender;
+    connection.source = instance_.streams[sender].rank;
+    connection.target = peer.rank;
+    connection.channel = peer.channel;
+    COLLSIM_CHECK(connection.source != connection.target);
+    links_.clear();
+    topology_.route(connection.source, connection.target, connection.channel, links_);
+    connection.first_hop = count_of(instance_.hops);
+    for (const LinkId link : links_) {
+      connection.latency += topology_.link(link).latency;
+      instance_.hops.push_back({resource_of(link), 1});
+    }
+    connection.hop_end = count_of(instance_.hops);
+    instance_.send_to[place] = count_of(instance_.connections);
+    instance_.connections.push_back(connection);
+  }
+
+  // Reductions and copies of a rank share its units.
+  void add_units() {
+    std::vector<std::uint32_t> reduce_unit(static_cast<std::size_t>(topology_.ranks()), none);
+    std::vector<std::uint32_t> copy_unit = reduce_unit;
+    const auto unit = [this](std::uint32_t& entry, Bandwidth bandwidth) {
+      if (entry == none) {
+        entry = count_of(instance_.resources);
+        instance_.resources.push_back({bandwidth, LinkId(), false});
+      }
+      return entry;
+    };
+    for (Instance::Stream& stream : instance_.streams) {
+      const CompiledProgram& program = instance_.programs.programs[stream.program];
+      const auto rank = static_cast<std::size_t>(stream.rank);
+      if (program.reduces && instance_.gpu.reduce_bandwidth)
+        stream.reduce_unit = unit(reduce_unit[rank], *instance_.gpu.reduce_bandwidth);
+      if (program.copies && instance_.gpu.copy_bandwidth)
+        stream.copy_unit = unit(copy_unit[rank], *instance_.gpu.copy_bandwidth);
+    }
+  }
+
+  const Topology& topology_;
+  Instance instance_;
+  std::vector<std::uint32_t> link_resource_;  // [LinkId]
+  std::vector<Peer> peers_;  // of the job being added, parallel to send_to from first_peer_ on
+  std::uint32_t first_peer_ = 0;
+  std::vector<LinkId> links_;
+};
+
+}  // namespace
+
+Instance instance_of(const Topology& topology, const std::vector<Job>& jobs,
+                     const std::vector<CapacityChange>& changes) {
+  Builder builder(topology, changes);
+  for (const Job& job : jobs) builder.add(job);
+  return builder.take();
+}
+
+}  // namespace collsim

@@ -1,0 +1,44 @@
+// Outcome: what one run of an Instance leaves behind, per element of the instance. assemble() makes it a
+// RunResult.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/execution/chain.hpp"
+#include "sim/execution/instance.hpp"
+
+namespace collsim {
+
+struct Outcome {
+  RunStatus status = RunStatus::ok;
+  Duration time;
+  std::vector<Instant> job_finish;
+  std::vector<Instant> stream_finish;          // [stream]; 0 if it has not ended
+  std::vector<std::int64_t> connection_bytes;  // [connection] sent
+  std::vector<std::int64_t> group_bytes;       // [group] that have drained, on each of its resources
+  std::int64_t messages = 0;                   // represented: counted with weights
+  std::int64_t events = 0;                     // handled
+  std::uint64_t fingerprint = 0;
+  std::uint32_t last_stream = Instance::none;  // the first of those that end last
+  Chain chain;                                 // of that stream, if explained
+  std::vector<BlockedStream> blocked;
+};
+
+// Which element of the instance that ran stands for a stream or resource of the whole instance. Empty:
+// itself.
+struct Classes {
+  std::vector<std::uint32_t> streams;
+  std::vector<std::uint32_t> resources;
+  std::size_t stream(std::size_t id) const { return streams.empty() ? id : streams[id]; }
+  std::size_t resource(std::size_t id) const { return resources.empty() ? id : resources[id]; }
+};
+
+// Bytes that have passed each resource of the instance that ran.
+std::vector<std::int64_t> resource_bytes(const Instance& instance, const Outcome& outcome);
+
+// The result of `instance`, of which `ran` (itself, or a folded one) was run. Without the critical path.
+RunResult result_of(const Topology& topology, const Instance& instance, const Instance& ran,
+                    const Outcome& outcome, const Classes& classes);
+
+}  // namespace collsim
