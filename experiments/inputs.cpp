@@ -123,15 +123,6 @@ ReadResult read_checked(std::string_view text, const std::string& file,
   const Diagnostics diagnostics = without_lines(read.diagnostics);
   if (!read.experiment) throw Stop{ExitCode::bad_input, diagnostics.text()};
   print(diagnostics, quiet);
-  const int element = element_bytes(read.experiment->datatype);
-  for (const Bytes size : read.experiment->sizes) {
-    if (size.count() % element == 0) continue;
-    Diagnostic diagnostic = without_line(read.at("size"));
-    diagnostic.message = std::to_string(size.count()) + " B is no whole number of elements";
-    diagnostic.expected = "a multiple of " + std::to_string(element) + " B, the size of one " +
-                          std::string(name_of(read.experiment->datatype));
-    stop_with(std::move(diagnostic));
-  }
   return read;
 }
 

@@ -1,0 +1,91 @@
+#include "program_runner.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace collsim {
+
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What the program says goes to files beside the folder, so that the folder holds only what it wrote itself.
+int spawn_in(const std::string& folder, const std::string& out, const std::string& err,
+             const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {COLLSIM_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  pid_t child = 0;
+  const int error = posix_spawn(&child, COLLSIM_PROGRAM, &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error("cannot start " COLLSIM_PROGRAM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+WorkFolder::WorkFolder() {
+  std::string name = COLLSIM_TEST_DIR "/work.XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+  path_ = name;
+}
+
+WorkFolder::~WorkFolder() {
+  std::error_code ignored;
+  for (const char* ending : {"", ".out", ".err"}) std::filesystem::remove_all(path_ + ending, ignored);
+}
+
+void WorkFolder::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ + "/" + name, std::ios::binary) << text;
+}
+
+std::string WorkFolder::read(const std::string& name) const { return content_of(path_ + "/" + name); }
+
+bool WorkFolder::has(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
+
+std::vector<std::string> WorkFolder::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Run WorkFolder::run(const std::vector<std::string>& arguments) const {
+  return run_into(path_ + ".out", arguments);
+}
+
+Run WorkFolder::run_into(const std::string& output, const std::vector<std::string>& arguments) const {
+  Run run;
+  run.exit_code = spawn_in(path_, output, path_ + ".err", arguments);
+  if (output == path_ + ".out") run.out = content_of(output);
+  run.err = content_of(path_ + ".err");
+  return run;
+}
+
+}  // namespace collsim

@@ -1,0 +1,38 @@
+// Runs the built program as a person would, and keeps what it said.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace collsim {
+
+struct Run {
+  int exit_code = -1;  // 128 + signal where it was killed
+  std::string out;
+  std::string err;
+};
+
+// An empty folder under the build tree for the files of one test case; removed with it.
+class WorkFolder {
+ public:
+  WorkFolder();
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  ~WorkFolder();
+
+  const std::string& path() const { return path_; }
+  void write(const std::string& name, const std::string& text) const;
+  std::string read(const std::string& name) const;
+  bool has(const std::string& name) const;
+  std::vector<std::string> names() const;  // of the files in it, sorted
+
+  // Runs collsim in this folder.
+  Run run(const std::vector<std::string>& arguments) const;
+  // The same with stdout going to a file such as /dev/full.
+  Run run_into(const std::string& output, const std::vector<std::string>& arguments) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace collsim
