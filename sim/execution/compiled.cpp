@@ -51,6 +51,7 @@ std::uint32_t CompiledPrograms::add(const Schedule& schedule) {
   const bool same_size = uniform(schedule.layout);
   for (const Program& program : schedule.programs) {
     CompiledProgram compiled;
+    compiled.uniform = same_size;
     compiled.first_loop = static_cast<std::uint32_t>(loops.size());
     for (const Loop& loop : program.loops) {
       if (loop.trips <= 0 || loop.body.empty()) continue;
@@ -66,6 +67,7 @@ std::uint32_t CompiledPrograms::add(const Schedule& schedule) {
         waits.insert(waits.end(), operation.dependencies.begin(), operation.dependencies.end());
         operations.push_back(flat);
         note(compiled, operation);
+        if (operation.kind == OperationKind::send) compiled.send_count += loop.trips;
       }
       loops.push_back({loop.trips, begin, static_cast<std::uint32_t>(operations.size())});
     }

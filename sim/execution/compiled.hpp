@@ -28,6 +28,8 @@ struct CompiledProgram {
   std::uint32_t loop_end = 0;
   bool reduces = false;  // contains receive_reduce or reduce
   bool copies = false;
+  bool uniform = false;             // all blocks of its schedule have one size
+  std::int64_t send_count = 0;      // of one run through it
   std::vector<bool> sends_to;       // [peer slot]
   std::vector<bool> receives_from;  // [peer slot]
 };

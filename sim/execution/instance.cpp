@@ -161,6 +161,7 @@ class Builder {
         stream.rank = mapped(job, rank);
         stream.number = index;
         stream.bases = count_of(instance_.bases);
+        stream.base_count = count_of(binding.bases);
         instance_.bases.insert(instance_.bases.end(), binding.bases.begin(), binding.bases.end());
         stream.peers = first_peer_ + count_of(peers_);
         stream.peer_count = count_of(binding.peers);

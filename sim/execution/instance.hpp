@@ -25,7 +25,8 @@ struct Instance {
     std::int64_t weight = 1;
     std::uint32_t program = 0;  // into programs.programs
     std::uint32_t bases = 0;    // into bases
-    std::uint32_t peers = 0;    // into send_to and receive_from
+    std::uint32_t base_count = 0;
+    std::uint32_t peers = 0;  // into send_to and receive_from
     std::uint32_t peer_count = 0;
     std::uint32_t streams = 0;  // into stream_slots
     std::uint32_t stream_slot_count = 0;

@@ -1,6 +1,9 @@
 #include "sim/execution/simulation.hpp"
 
+#include <algorithm>
+
 #include "sim/execution/executor.hpp"
+#include "sim/execution/fold.hpp"
 
 namespace collsim {
 namespace {
@@ -8,6 +11,36 @@ namespace {
 const ReductionSpec& reduction_of(const Topology& topology, AggregationScope scope) {
   const Placement& placement = topology.placement();
   return scope == AggregationScope::node ? placement.node_reduction : placement.fabric_reduction;
+}
+
+std::int64_t messages_of(const Instance& instance) {
+  std::int64_t messages = 0;
+  for (const Instance::Stream& stream : instance.streams)
+    messages += instance.programs.programs[stream.program].send_count;
+  return messages;
+}
+
+// Folding costs some passes over all uses of resources; it pays where each is used for many messages.
+bool worth_folding(const Instance& instance, const RunOptions& options) {
+  if (options.shortcuts != Shortcuts::automatic) return options.shortcuts == Shortcuts::fold;
+  constexpr std::int64_t messages_min = 1'000'000;
+  constexpr std::int64_t messages_a_hop_min = 20;
+  const std::int64_t messages = messages_of(instance);
+  return messages >= messages_min &&
+         messages >= messages_a_hop_min * static_cast<std::int64_t>(instance.hops.size());
+}
+
+// More classes than this save too little.
+std::size_t folding_limit(const Instance& instance, const RunOptions& options) {
+  const std::size_t elements = instance.streams.size() + instance.connections.size() +
+                               instance.members.size() + instance.groups.size() + instance.resources.size();
+  return options.shortcuts == Shortcuts::fold ? elements : elements / 2;
+}
+
+// Every waiting rank is to be named after a deadlock, not one of each class.
+RunOptions plainly(RunOptions options) {
+  options.shortcuts = Shortcuts::plain;
+  return options;
 }
 
 // The largest message that `rank` posts to aggregation group `group`.
@@ -34,11 +67,18 @@ Bytes largest_aggregation(const Schedule& schedule, Rank rank, std::int32_t grou
 RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
                    const std::vector<CapacityChange>& changes) {
   const Instance instance = instance_of(topology, jobs, changes);
-  const Outcome outcome = Executor(instance, options, changes).run();
-  RunResult result = result_of(topology, instance, instance, outcome, {});
+  const std::optional<Folded> folded =
+      worth_folding(instance, options) ? fold(instance, folding_limit(instance, options)) : std::nullopt;
+  const Instance& ran = folded ? folded->instance : instance;
+  const Outcome outcome = Executor(ran, options, changes).run();
+  if (folded && outcome.status == RunStatus::deadlock)
+    return simulate(topology, jobs, plainly(options), changes);
+  RunResult result = result_of(topology, instance, ran, outcome, folded ? folded->classes : Classes{});
+  result.method.streams = static_cast<std::int64_t>(instance.streams.size());
+  result.method.classes = static_cast<std::int64_t>(ran.streams.size());
   if (options.explain && outcome.status == RunStatus::ok) {
     const bool nobody = outcome.last_stream == Instance::none;
-    result.critical_path = outcome.chain.path(nobody ? 0 : instance.streams[outcome.last_stream].rank);
+    result.critical_path = outcome.chain.path(nobody ? 0 : ran.streams[outcome.last_stream].rank);
   }
   return result;
 }

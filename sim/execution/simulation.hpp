@@ -33,10 +33,18 @@ struct CapacityChange {
   Bandwidth bandwidth;
 };
 
+// How a run may be shortened. The result is the same, but for `events` and RunMethod.
+enum class Shortcuts {
+  automatic,  // what pays
+  plain,      // none: every element and every event
+  fold,       // classes of alike elements wherever there are any, and events
+};
+
 struct RunOptions {
   Duration launch_overhead;  // paid once per job, before its first operation
   Duration credit_latency;   // from a receive's completion to the sender seeing the free slot
   bool explain = false;      // follow the critical path
+  Shortcuts shortcuts = Shortcuts::automatic;
   std::int64_t events_max = std::numeric_limits<std::int64_t>::max();
 };
 
@@ -64,7 +72,15 @@ struct BlockedStream {
       waits_for;  // "chunk from rank 3 on channel 0", "a free slot to rank 1", "operation 5 of stream 1"
 };
 
+// How a result was obtained.
+struct RunMethod {
+  bool sweeps = false;       // recurrence over arrays (sweep.hpp), else events
+  std::int64_t streams = 0;  // of the jobs
+  std::int64_t classes = 0;  // of streams, that were run; = streams if nothing was folded
+};
+
 struct RunResult {
+  RunMethod method;
   RunStatus status = RunStatus::ok;
   Duration time;  // end of the last job
   std::vector<Instant> job_finish;

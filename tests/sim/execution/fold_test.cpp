@@ -1,0 +1,204 @@
+// Folded runs against plain ones: equal to the picosecond, in everything that a result says of ranks and
+// links.
+#include "sim/execution/fold.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "sim/core/random.hpp"
+#include "sim/execution/simulation.hpp"
+#include "tests/support/networks.hpp"
+#include "topologies/build.hpp"
+
+using namespace collsim;
+using testing::ps;
+using testing::rate_of;
+
+namespace {
+
+struct Shape {
+  std::string name;
+  ClusterSpec cluster;
+};
+
+ClusterSpec nodes_of(int nodes, int gpus, int nics) {
+  ClusterSpec cluster;
+  cluster.nodes = nodes;
+  cluster.node.gpus = gpus;
+  cluster.node.interconnect.kind = gpus > 1 ? InterconnectKind::nvswitch : InterconnectKind::none;
+  cluster.node.interconnect.bandwidth = rate_of(450'000'000'000);
+  cluster.node.interconnect.latency = ps(500'000);
+  cluster.node.interconnect.reduction.enabled = gpus > 1;
+  cluster.node.nics.count = nics;
+  cluster.node.nics.bandwidth = rate_of(50'000'000'000);
+  cluster.node.nics.latency = ps(1'000'000);
+  return cluster;
+}
+
+ClusterSpec fat_tree(int nodes, int gpus, int nics, int levels, int radix,
+                     FabricKind kind = FabricKind::fat_tree) {
+  ClusterSpec cluster = nodes_of(nodes, gpus, nics);
+  cluster.fabric.kind = kind;
+  cluster.fabric.levels = levels;
+  cluster.fabric.radix = radix;
+  cluster.fabric.bandwidth = rate_of(50'000'000'000);
+  cluster.fabric.latency = ps(500'000);
+  cluster.fabric.reduction.enabled = true;
+  return cluster;
+}
+
+ClusterSpec grid(std::vector<int> dimensions, FabricKind kind = FabricKind::torus) {
+  ClusterSpec cluster = nodes_of(1, 1, 0);
+  for (const int side : dimensions) cluster.nodes *= side;
+  cluster.fabric.kind = kind;
+  cluster.fabric.dimensions = std::move(dimensions);
+  cluster.fabric.bandwidth = rate_of(45'000'000'000);
+  cluster.fabric.latency = ps(700'000);
+  return cluster;
+}
+
+std::vector<Shape> shapes() {
+  return {
+      {"one node of 8", nodes_of(1, 8, 0)},
+      {"one node of 72", nodes_of(1, 72, 0)},
+      {"2 x 8, fat tree", fat_tree(2, 8, 8, 2, 8)},
+      {"5 x 4, last leaf part-filled", fat_tree(5, 4, 4, 2, 8)},
+      {"12 x 8 = 96 ranks, uneven last leaf", fat_tree(12, 8, 8, 2, 20)},
+      {"8 x 4 with 2 NICs, three levels", fat_tree(8, 4, 2, 3, 4)},
+      {"16 x 4, three levels", fat_tree(16, 4, 4, 3, 8)},
+      {"16 x 8, rails", fat_tree(16, 8, 8, 2, 16, FabricKind::rail_fat_tree)},
+      {"17 single GPUs, fat tree", fat_tree(17, 1, 0, 2, 12)},
+      {"torus 4 x 4", grid({4, 4})},
+      {"torus 3 x 5 x 7", grid({3, 5, 7})},
+      {"mesh 4 x 6", grid({4, 6}, FabricKind::mesh)},
+      {"torus 8 x 8 x 2", grid({8, 8, 2})},
+  };
+}
+
+RunResult run(const Topology& topology, const Schedule& schedule, Shortcuts shortcuts,
+              const std::vector<CapacityChange>& changes = {}) {
+  RunOptions options;
+  options.shortcuts = shortcuts;
+  options.launch_overhead = ps(6'600'000);
+  return simulate(topology, {Job{&schedule, {}, {}, -1}}, options, changes);
+}
+
+void require_same(const RunResult& one, const RunResult& other) {
+  REQUIRE(one.status == other.status);
+  REQUIRE(one.time == other.time);
+  REQUIRE(one.messages == other.messages);
+  REQUIRE(one.fingerprint == other.fingerprint);
+  REQUIRE(one.rank_finish == other.rank_finish);
+  REQUIRE(one.link_bytes == other.link_bytes);
+  REQUIRE(one.job_finish == other.job_finish);
+}
+
+std::optional<Schedule> schedule_of(const std::string& name, std::int64_t bytes, const Topology& topology,
+                                    const AlgorithmOptions& options) {
+  Collective collective;
+  collective.bytes = Bytes(bytes);
+  auto made = algorithms::make_schedule({name, options}, collective, topology.placement());
+  if (!std::holds_alternative<Schedule>(made)) return std::nullopt;
+  if (impossible_reason(topology, std::get<Schedule>(made))) return std::nullopt;
+  return std::get<Schedule>(std::move(made));
+}
+
+Topology built(const ClusterSpec& cluster) {
+  auto result = topologies::build(cluster);
+  REQUIRE_MESSAGE(std::holds_alternative<Topology>(result), std::get<topologies::BuildError>(result).message);
+  return std::get<Topology>(std::move(result));
+}
+
+}  // namespace
+
+TEST_SUITE("sim/execution") {
+  TEST_CASE("A folded run equals the plain one for every algorithm on every shape") {
+    int folded_runs = 0;
+    for (const Shape& shape : shapes()) {
+      CAPTURE(shape.name);
+      const Topology topology = built(shape.cluster);
+      const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 64 * 24;
+      for (const algorithms::AlgorithmInfo& algorithm : algorithms::all()) {
+        const std::string name(algorithm.name);
+        CAPTURE(name);
+        // Divides by everything; leaves remainders; smaller than the number of ranks.
+        for (const std::int64_t bytes : {even, even + 4, std::int64_t{20}}) {
+          CAPTURE(bytes);
+          AlgorithmOptions options;
+          if (bytes != even && algorithm.name == "double_binary_tree") options.slices = 2;
+          const auto schedule = schedule_of(name, bytes, topology, options);
+          if (!schedule) continue;
+          const RunResult plain = run(topology, *schedule, Shortcuts::plain);
+          const RunResult folded = run(topology, *schedule, Shortcuts::fold);
+          require_same(plain, folded);
+          CHECK(plain.method.classes == plain.method.streams);
+          folded_runs += folded.method.classes < folded.method.streams;
+        }
+      }
+    }
+    CHECK(folded_runs > 60);
+  }
+
+  TEST_CASE("Slow links and capacity changes split classes and nothing else") {
+    for (const Shape& shape : {shapes()[2], shapes()[9], shapes()[7]}) {
+      CAPTURE(shape.name);
+      const Topology topology = built(shape.cluster);
+      for (const std::string name : {"ring", "cascade", "two_shot", "binomial_tree"}) {
+        CAPTURE(name);
+        const auto schedule = schedule_of(name, std::int64_t{topology.ranks()} * 4096, topology, {});
+        REQUIRE(schedule);
+        for (const std::uint32_t link : {0U, 5U}) {
+          const std::vector<CapacityChange> changes = {
+              {Instant(), LinkId(link), rate_of(7'000'000'000)},
+              {Instant::picoseconds(20'000'000), LinkId(link), rate_of(30'000'000'000)}};
+          require_same(run(topology, *schedule, Shortcuts::plain, changes),
+                       run(topology, *schedule, Shortcuts::fold, changes));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("fold finds one class of streams a role on symmetric clusters") {
+    const auto classes = [](const ClusterSpec& cluster, const std::string& name, std::int64_t bytes) {
+      const Topology topology = built(cluster);
+      const auto schedule = schedule_of(name, bytes, topology, {});
+      REQUIRE(schedule);
+      return run(topology, *schedule, Shortcuts::fold).method.classes;
+    };
+    // A ring on one switch: all senders alike, all receivers alike.
+    CHECK(classes(nodes_of(1, 8, 0), "ring", 8 << 20) == 2);
+    CHECK(classes(nodes_of(1, 72, 0), "ring", 72 << 10) == 2);
+    CHECK(classes(nodes_of(1, 8, 0), "nvls", 8 << 20) == 2);
+    CHECK(classes(grid({4, 4}), "cascade", 1 << 20) == 1);
+    CHECK(classes(grid({8, 8, 2}), "cascade", 1 << 20) == 1);
+    // A remainder tells all positions of the ring apart.
+    CHECK(classes(nodes_of(1, 8, 0), "ring", (8 << 20) + 4) == 16);
+  }
+
+  TEST_CASE("fold and plain agree on random sizes, options and clusters with a slow GPU reduction") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      CAPTURE(seed);
+      Random random(seed);
+      ClusterSpec cluster =
+          fat_tree(static_cast<int>(2 + random.below(6)), static_cast<int>(1 + random.below(4)), 0, 2, 24);
+      if (cluster.node.gpus > 1) cluster.node.nics.count = 1 + static_cast<int>(random.below(2));
+      if (random.below(2) == 0) cluster.node.gpu.reduce_bandwidth = rate_of(200'000'000'000);
+      cluster.node.gpu.send_overhead = ps(static_cast<std::int64_t>(random.below(2)) * 300'000);
+      const Topology topology = built(cluster);
+      const auto& all = algorithms::all();
+      const std::string name(all[random.below(all.size())].name);
+      CAPTURE(name);
+      AlgorithmOptions options;
+      options.channels = 1 + static_cast<std::int32_t>(random.below(3));
+      options.slices = 1 + static_cast<std::int32_t>(random.below(3));
+      if (random.below(3) == 0) options.slots = 1;
+      const auto schedule =
+          schedule_of(name, static_cast<std::int64_t>(random.below(100'000)) * 4, topology, options);
+      if (!schedule) continue;
+      require_same(run(topology, *schedule, Shortcuts::plain), run(topology, *schedule, Shortcuts::fold));
+    }
+  }
+}
