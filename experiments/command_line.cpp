@@ -47,7 +47,8 @@ void add_point_options(CLI::App& app, Options& options) {
   app.add_flag("--links", options.links, "Show the use of the links");
   app.add_flag("--timing", options.timing, "Wall time, messages and events per second, on standard error");
   app.add_option("--threads", options.threads, "Points at a time (default: as many as there are cores)")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
   app.add_option("--events-max", options.events_max, "Give up on a point after so many events")
       ->check(CLI::PositiveNumber);
 }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "algorithms/registry.hpp"
@@ -32,14 +34,25 @@ std::string topologies_text() {
   return text;
 }
 
-// The first comment line of a preset says what it is.
+// The first sentence of the comment that opens a preset: what it is.
+std::string first_sentence(std::string_view text) {
+  std::string comment;
+  while (!text.empty() && text.front() == '#') {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t start = std::min(line.find_first_not_of("# "), line.size());
+    if (!comment.empty()) comment += ' ';
+    comment += line.substr(start);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return comment.substr(0, comment.find(". "));
+}
+
 std::string hardware_text() {
   std::string text;
   for (const Preset& preset : presets()) {
-    std::string_view line = preset.text.substr(0, preset.text.find('\n'));
-    if (line.empty() || line.front() != '#') line = {};
-    while (!line.empty() && (line.front() == '#' || line.front() == ' ')) line.remove_prefix(1);
-    text += fmt::format("{:<20} {}\n", preset.name, line);
+    std::string what = first_sentence(preset.text);
+    if (what.ends_with('.')) what.pop_back();
+    text += fmt::format("{:<20} {}\n", preset.name, what);
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #include "experiments/pipeline.hpp"
 
+#include <exception>
 #include <future>
 #include <map>
 #include <mutex>

@@ -36,11 +36,10 @@ std::string bound_sentence(const Point& point) {
     return "  bound: nothing has to move, so an algorithm may take no time at all\n";
   }
   const std::string cause = point.bound.reason == "latency"
-                                ? "the latency between the farthest ranks"
+                                ? "latency between the farthest ranks"
                                 : "what must cross the cut '" + point.bound.reason + "'";
-  return fmt::format(
-      "  bound: no algorithm takes less than {} us here, because of {}; this reaches {} % of it\n",
-      microseconds_text(point.bound.time), cause, percent_text(optimality(point)));
+  return fmt::format("  bound: no algorithm takes less than {} us here ({}); this one reaches {} % of it\n",
+                     microseconds_text(point.bound.time), cause, percent_text(optimality(point)));
 }
 
 std::string explanation_of(const Point& point) {

@@ -34,8 +34,8 @@ TEST_CASE("explanation_text says where the time goes, what limits it, and how ne
         "    reduction     0.00 us   0.0 %\n"
         "    waiting       0.00 us   0.0 %\n"
         "  bottleneck: node0/gpu0 -> node0/nvswitch0, used to 91.3 %\n"
-        "  bound: no algorithm takes less than 146.80 us here, because of what must cross the cut 'rank'; "
-        "this reaches 91.3 % of it\n"
+        "  bound: no algorithm takes less than 146.80 us here (what must cross the cut 'rank'); "
+        "this one reaches 91.3 % of it\n"
         "  112 messages, 224 events, fingerprint 0123456789abcdef; channels 1, slices 1\n");
 }
 
@@ -50,8 +50,7 @@ TEST_CASE("explanation_text names latency as the cause of a bound, and of none t
   Point point = explained_point();
   point.bound = {Duration::microseconds(1), "latency"};
   CHECK(explanation_text({point}).find(
-            "because of the latency between the farthest ranks; this reaches 0.6 % of it\n") !=
-        std::string::npos);
+            "(latency between the farthest ranks); this one reaches 0.6 % of it\n") != std::string::npos);
   point.bound = {Duration(), "nothing to move"};
   CHECK(explanation_text({point}).find(
             "  bound: nothing has to move, so an algorithm may take no time at all\n") != std::string::npos);
