@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "program_runner.hpp"
+#include "tests/experiments/program_runner.hpp"
 
 namespace collsim {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "program_runner.hpp"
+#include "tests/experiments/program_runner.hpp"
 
 namespace collsim {
 

@@ -1,4 +1,4 @@
-#include "program_runner.hpp"
+#include "tests/experiments/program_runner.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "sample_points.hpp"
 #include "sim/report/table.hpp"
+#include "tests/sim/report/sample_points.hpp"
 
 namespace collsim {
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sample_points.hpp"
+#include "tests/sim/report/sample_points.hpp"
 
 namespace collsim {
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "sample_points.hpp"
 #include "sim/core/check.hpp"
+#include "tests/sim/report/sample_points.hpp"
 
 namespace collsim {
 

@@ -1,4 +1,4 @@
-#include "sample_points.hpp"
+#include "tests/sim/report/sample_points.hpp"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sample_points.hpp"
+#include "tests/sim/report/sample_points.hpp"
 
 namespace collsim {
 
