@@ -23,6 +23,16 @@ constexpr const char* exit_codes =
     "2 usage,\n"
     "65 bad input, 66 no such input, 70 a bug in collsim, 75 a limit was reached and results are partial.";
 
+// CLI11's own PositiveNumber says its range with 300 digits.
+CLI::Validator at_least_one() {
+  const auto check = [](const std::string& word) {
+    const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+    const bool zero = word.find_first_not_of('0') == std::string::npos;
+    return digits && !zero ? std::string() : "'" + word + "' is no whole number of at least 1";
+  };
+  return CLI::Validator([check](std::string& word) { return check(word); }, "N");
+}
+
 CLI::Option* add_set_option(CLI::App& app, Options& options) {
   return app.add_option("--set", options.settings, "Override a key of the experiment, e.g. cluster.nodes=8")
       ->type_name("KEY=VALUE")
@@ -50,7 +60,7 @@ void add_point_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
   app.add_option("--events-max", options.events_max, "Give up on a point after so many events")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
 }
 
 void add_run(CLI::App& app, CommandLine& line, RunCommand& command) {
@@ -67,7 +77,7 @@ void add_predict(CLI::App& app, CommandLine& line, PredictCommand& command) {
   predict->add_option("--cluster", command.words.cluster, "A preset (collsim list hardware) or a file")
       ->type_name("PRESET")
       ->required();
-  predict->add_option("--nodes", command.words.nodes, "Number of nodes")->check(CLI::PositiveNumber);
+  predict->add_option("--nodes", command.words.nodes, "Number of nodes")->check(at_least_one());
   predict
       ->add_option("--size", command.words.sizes,
                    "8MiB,1GiB or from:to or from:to:factor (default 1KiB:4GiB, factor 2)")
@@ -96,7 +106,7 @@ void add_verify(CLI::App& app, CommandLine& line, VerifyCommand& command) {
   CLI::Option* cluster = verify->add_option("--cluster", command.words.cluster, "On a preset or a file");
   cluster->type_name("FILE")->excludes(ranks);
   verify->add_option("--nodes", command.words.nodes, "Number of nodes")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least_one())
       ->needs(cluster);
   verify->add_option("--collective", command.words.collective,
                      "For instance all_reduce (default: its first)");

@@ -31,7 +31,7 @@ ExitCode describe(const DescribeCommand& command, const Options& options) {
   if (topology.ranks() <= measured_ranks_max) {
     const topologies::ClusterFacts facts = topologies::measure(topology);
     description.diameter_links = facts.diameter;
-    if (!description.bisection && topology.ranks() > 1) description.bisection = facts.bisection;
+    if (!description.bisection) description.bisection = facts.bisection;
   }
   if (json.wanted()) json.write(description_json(description, COLLSIM_VERSION));
   if (dot.wanted()) dot.write(dot_text(topology));

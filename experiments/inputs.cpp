@@ -63,8 +63,12 @@ std::string list_yaml(const std::vector<std::string>& words) {
 std::string sizes_yaml(const std::string& sizes) {
   const std::vector<std::string> parts = split(sizes, ':');
   if (parts.size() == 1) return list_yaml(split(sizes, ','));
+  if (parts.size() > 3) {
+    throw Stop{ExitCode::usage,
+               "collsim: --size " + sizes + ": expected 8MiB,1GiB or from:to or from:to:factor\n"};
+  }
   std::string text = "{from: " + scalar(parts[0]) + ", to: " + scalar(parts[1]);
-  for (std::size_t i = 2; i < parts.size(); ++i) text += ", factor: " + parts[i];
+  if (parts.size() == 3) text += ", factor: " + scalar(parts[2]);
   return text + "}";
 }
 

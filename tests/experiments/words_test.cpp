@@ -112,6 +112,24 @@ TEST_CASE("Words of predict are checked like a file, without a place that the us
         "  expected a multiple of 4 B\n");
 }
 
+TEST_CASE("Numbers and forms on the command line are checked in words that fit them") {
+  const WorkFolder folder;
+  const auto usage = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> arguments = {"predict", "all_reduce", "--cluster", "dgx-h100"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    const Run run = folder.run(arguments);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out.empty());
+    return run.err;
+  };
+  const std::string help = "Run with --help for more information.\n";
+  CHECK(usage({"--nodes", "0"}) == "collsim: --nodes: '0' is no whole number of at least 1\n" + help);
+  CHECK(usage({"--nodes", "two"}) == "collsim: --nodes: 'two' is no whole number of at least 1\n" + help);
+  CHECK(usage({"--size", "1:2:3:4"}) ==
+        "collsim: --size 1:2:3:4: expected 8MiB,1GiB or from:to or from:to:factor\n");
+  CHECK(usage({"--explian"}) == "collsim: The following argument was not expected: --explian\n" + help);
+}
+
 TEST_CASE("Help and version are data, not errors") {
   const WorkFolder folder;
   CHECK(folder.run({"--version"}).out == "collsim 0.1.0\n");
