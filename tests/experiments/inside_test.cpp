@@ -41,8 +41,8 @@ TEST_CASE("overrides_of takes the first '=' as the separator and refuses what ha
 }
 
 TEST_CASE("for_each_index calls every index once, whatever the number of threads") {
-  for (const std::size_t threads : {1, 2, 3, 50}) {
-    for (const std::size_t count : {0, 1, 2, 17}) {
+  for (const std::size_t threads : {1U, 2U, 3U, 50U}) {
+    for (const std::size_t count : {0U, 1U, 2U, 17U}) {
       CAPTURE(threads);
       CAPTURE(count);
       std::vector<std::atomic<int>> calls(count);
@@ -53,7 +53,7 @@ TEST_CASE("for_each_index calls every index once, whatever the number of threads
 }
 
 TEST_CASE("for_each_index throws again what a call threw, after all threads have ended") {
-  for (const std::size_t threads : {1, 4}) {
+  for (const std::size_t threads : {1U, 4U}) {
     CAPTURE(threads);
     CHECK_THROWS_AS(for_each_index(100, threads,
                                    [](std::size_t i) {
