@@ -11,12 +11,15 @@ Executor::Executor(const Instance& instance, const RunOptions& options,
                    const std::vector<CapacityChange>& changes)
     : instance_(instance), options_(options), changes_(changes) {
   add_streams();
-  add_flows(changes);
+  local_ = add_flows(network_, instance);
   network_.freeze();
+  for (const CapacityChange& change : changes)
+    for (ResourceId id = 0; id < instance_.resources.size(); ++id)
+      if (instance_.resources[id].link == change.link) change_resource_.push_back(id);
   unfinished_jobs_ = static_cast<std::uint32_t>(jobs_.size());
   if (!options_.explain) return;
   chain_.resize(streams_.size());
-  drain_start_.resize(first_local_flow_ + local_owner_.size());
+  drain_start_.resize(local_.first + local_.owner.size());
   in_flight_.resize(connections_.size());
   credits_.resize(connections_.size());
   results_coming_.resize(results_.size());
@@ -50,46 +53,6 @@ void Executor::add_streams() {
   }
   groups_.resize(instance_.groups.size());
   results_.resize(instance_.members.size());
-}
-
-std::vector<FluidNetwork::Use> Executor::uses(std::uint32_t first_hop, std::uint32_t hop_end) const {
-  std::vector<FluidNetwork::Use> route;
-  for (std::uint32_t hop = first_hop; hop < hop_end; ++hop)
-    route.push_back({instance_.hops[hop].resource, instance_.hops[hop].weight});
-  return route;
-}
-
-// Flows of connections (in the order of their sending streams, as the network wants them), of groups, of
-// local work.
-void Executor::add_flows(const std::vector<CapacityChange>& changes) {
-  for (const Instance::Resource& resource : instance_.resources)
-    network_.add_resource(resource.capacity, resource.changes);
-  for (const CapacityChange& change : changes)
-    for (ResourceId id = 0; id < instance_.resources.size(); ++id)
-      if (instance_.resources[id].link == change.link) change_resource_.push_back(id);
-  for (const Instance::Connection& connection : instance_.connections) {
-    const Schedule& schedule = *instance_.jobs[instance_.streams[connection.sender].job].schedule;
-    network_.add_flow(uses(connection.first_hop, connection.hop_end), schedule.channel_bandwidth,
-                      connection.sender);
-  }
-  first_group_flow_ = static_cast<FlowId>(instance_.connections.size());
-  for (std::size_t id = 0; id < instance_.groups.size(); ++id) {
-    const Instance::Group& group = instance_.groups[id];
-    network_.add_flow(uses(group.first_hop, group.hop_end), group.rate_max, (std::uint64_t{1} << 33) + id);
-  }
-  first_local_flow_ = first_group_flow_ + static_cast<FlowId>(instance_.groups.size());
-  reduce_flow_.assign(streams_.size(), none);
-  copy_flow_.assign(streams_.size(), none);
-  const auto add_local = [this](StreamId id, ResourceId unit) {
-    const FluidNetwork::Use use[] = {{unit, instance_.streams[id].unit_weight}};
-    local_owner_.push_back(id);
-    return network_.add_flow(use, std::nullopt, (std::uint64_t{1} << 34) + id);
-  };
-  for (StreamId id = 0; id < streams_.size(); ++id) {
-    const Instance::Stream& stream = instance_.streams[id];
-    if (stream.reduce_unit != none) reduce_flow_[id] = add_local(id, stream.reduce_unit);
-    if (stream.copy_unit != none) copy_flow_[id] = add_local(id, stream.copy_unit);
-  }
 }
 
 Outcome Executor::run() {
@@ -316,7 +279,7 @@ bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& o
 
 void Executor::flow_drained(FlowId flow) {
   network_.finish(flow);
-  if (flow < first_group_flow_) {
+  if (flow < first_group_flow()) {
     const StreamId sender = connections_[flow].sender;
     const Stream& stream = streams_[sender];
     account_drain(sender, flow, message_size(sender, instance_.programs.operations[stream.operation]),
@@ -324,10 +287,10 @@ void Executor::flow_drained(FlowId flow) {
     message_drained(flow);
     complete(sender);
     ready_.push_back(sender);
-  } else if (flow < first_local_flow_) {
-    aggregation_drained(flow - first_group_flow_);
+  } else if (flow < local_.first) {
+    aggregation_drained(flow - first_group_flow());
   } else {
-    local_work_drained(flow - first_local_flow_);
+    local_work_drained(flow - local_.first);
   }
 }
 
@@ -371,7 +334,7 @@ bool Executor::step_receive(StreamId id, Stream& stream, const CompiledOperation
   if (stream.phase == Phase::begin) --connections_[number].arrived;
   if (!overhead_paid(id, stream, instance_.gpu.receive_overhead)) return false;
   if (operation.kind == OperationKind::receive_reduce &&
-      start_local(stream, reduce_flow_[id], message_size(id, operation)))
+      start_local(stream, local_.reduce[id], message_size(id, operation)))
     return false;
   release_slot(number, id);
   complete(id);
@@ -418,17 +381,17 @@ bool Executor::start_local(Stream& stream, FlowId flow, Bytes size) {
 }
 
 bool Executor::step_local(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  const FlowId flow = operation.kind == OperationKind::copy ? copy_flow_[id] : reduce_flow_[id];
+  const FlowId flow = operation.kind == OperationKind::copy ? local_.copy[id] : local_.reduce[id];
   if (start_local(stream, flow, message_size(id, operation))) return false;
   complete(id);
   return true;
 }
 
 void Executor::local_work_drained(std::uint32_t index) {
-  const StreamId id = local_owner_[index];
+  const StreamId id = local_.owner[index];
   const Stream& stream = streams_[id];
   const CompiledOperation& operation = instance_.programs.operations[stream.operation];
-  account_drain(id, first_local_flow_ + index, message_size(id, operation), &Chain::reduction);
+  account_drain(id, local_.first + index, message_size(id, operation), &Chain::reduction);
   if (operation.kind == OperationKind::receive_reduce)
     release_slot(instance_.receive_from[stream.peers + static_cast<std::uint32_t>(operation.peer)], id);
   complete(id);
@@ -465,11 +428,11 @@ void Executor::start_aggregation(GroupId id) {
   if (options_.explain) {
     const Chain cause = chain_[group.posted.back()];
     for (const StreamId member : group.posted) adopt(member, cause);
-    drain_start_[first_group_flow_ + id] = now_;
+    drain_start_[first_group_flow() + id] = now_;
   }
   for (const StreamId member : group.posted) streams_[member].phase = Phase::draining;
   if (bytes == Bytes(0)) return aggregation_drained(id);
-  network_.start(first_group_flow_ + id, bytes);
+  network_.start(first_group_flow() + id, bytes);
 }
 
 void Executor::aggregation_drained(GroupId id) {
@@ -481,7 +444,7 @@ void Executor::aggregation_drained(GroupId id) {
   posted.swap(group.posted);
   for (const StreamId member : posted) {
     if (group.drained_bytes > 0)
-      account_drain(member, first_group_flow_ + id, Bytes(group.drained_bytes), &Chain::bandwidth);
+      account_drain(member, first_group_flow() + id, Bytes(group.drained_bytes), &Chain::bandwidth);
     if (options_.explain) ++chain_[member].messages;
   }
   send_results(id, posted.front());

@@ -16,6 +16,7 @@
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fingerprint.hpp"
 #include "sim/execution/chain.hpp"
+#include "sim/execution/flows.hpp"
 #include "sim/execution/instance.hpp"
 #include "sim/execution/outcome.hpp"
 #include "sim/network/fluid.hpp"
@@ -105,8 +106,8 @@ class Executor {
   };
 
   void add_streams();
-  void add_flows(const std::vector<CapacityChange>& changes);
-  std::vector<FluidNetwork::Use> uses(std::uint32_t first_hop, std::uint32_t hop_end) const;
+
+  FlowId first_group_flow() const { return static_cast<FlowId>(connections_.size()); }
 
   // the loop
   Instant next_instant() const;
@@ -160,12 +161,8 @@ class Executor {
   std::vector<Stream> streams_;
   std::vector<Connection> connections_;
   std::vector<Group> groups_;
-  std::vector<Result> results_;      // [member]
-  std::vector<FlowId> reduce_flow_;  // [stream], none where reductions take no time
-  std::vector<FlowId> copy_flow_;
-  std::vector<StreamId> local_owner_;  // [flow - first_local_flow_]
-  FlowId first_group_flow_ = 0;
-  FlowId first_local_flow_ = 0;
+  std::vector<Result> results_;  // [member]
+  LocalFlows local_;
   FluidNetwork network_;
   EventQueue queue_;
   Fingerprint fingerprint_;

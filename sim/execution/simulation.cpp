@@ -4,6 +4,7 @@
 
 #include "sim/execution/executor.hpp"
 #include "sim/execution/fold.hpp"
+#include "sim/execution/sweep.hpp"
 
 namespace collsim {
 namespace {
@@ -70,10 +71,14 @@ RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const
   const std::optional<Folded> folded =
       worth_folding(instance, options) ? fold(instance, folding_limit(instance, options)) : std::nullopt;
   const Instance& ran = folded ? folded->instance : instance;
-  const Outcome outcome = Executor(ran, options, changes).run();
+  std::optional<Outcome> swept;
+  if (options.shortcuts != Shortcuts::plain && options.shortcuts != Shortcuts::fold)
+    swept = sweep(ran, options);
+  const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, changes).run();
   if (folded && outcome.status == RunStatus::deadlock)
     return simulate(topology, jobs, plainly(options), changes);
   RunResult result = result_of(topology, instance, ran, outcome, folded ? folded->classes : Classes{});
+  result.method.sweeps = swept.has_value();
   result.method.streams = static_cast<std::int64_t>(instance.streams.size());
   result.method.classes = static_cast<std::int64_t>(ran.streams.size());
   if (options.explain && outcome.status == RunStatus::ok) {

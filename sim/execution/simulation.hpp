@@ -38,6 +38,7 @@ enum class Shortcuts {
   automatic,  // what pays
   plain,      // none: every element and every event
   fold,       // classes of alike elements wherever there are any, and events
+  sweep,      // recurrences over arrays wherever rates are constant, nothing folded
 };
 
 struct RunOptions {

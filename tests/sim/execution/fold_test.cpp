@@ -1,4 +1,4 @@
-// Folded runs against plain ones: equal to the picosecond, in everything that a result says of ranks and
+// Folded and swept runs against plain ones: equal to the picosecond, in everything that a result says of ranks and
 // links.
 #include "sim/execution/fold.hpp"
 
@@ -115,8 +115,9 @@ Topology built(const ClusterSpec& cluster) {
 }  // namespace
 
 TEST_SUITE("sim/execution") {
-  TEST_CASE("A folded run equals the plain one for every algorithm on every shape") {
+  TEST_CASE("Folded and swept runs equal the plain one for every algorithm on every shape") {
     int folded_runs = 0;
+    int swept_runs = 0;
     for (const Shape& shape : shapes()) {
       CAPTURE(shape.name);
       const Topology topology = built(shape.cluster);
@@ -134,12 +135,17 @@ TEST_SUITE("sim/execution") {
           const RunResult plain = run(topology, *schedule, Shortcuts::plain);
           const RunResult folded = run(topology, *schedule, Shortcuts::fold);
           require_same(plain, folded);
+          const RunResult swept = run(topology, *schedule, Shortcuts::sweep);
+          require_same(plain, swept);
+          require_same(plain, run(topology, *schedule, Shortcuts::automatic));
+          swept_runs += swept.method.sweeps;
           CHECK(plain.method.classes == plain.method.streams);
           folded_runs += folded.method.classes < folded.method.streams;
         }
       }
     }
     CHECK(folded_runs > 60);
+    CHECK(swept_runs > 50);
   }
 
   TEST_CASE("Slow links and capacity changes split classes and nothing else") {
@@ -178,7 +184,7 @@ TEST_SUITE("sim/execution") {
     CHECK(classes(nodes_of(1, 8, 0), "ring", (8 << 20) + 4) == 16);
   }
 
-  TEST_CASE("fold and plain agree on random sizes, options and clusters with a slow GPU reduction") {
+  TEST_CASE("fold, sweep and plain agree on random sizes, options and clusters with a slow GPU reduction") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       CAPTURE(seed);
       Random random(seed);
@@ -198,7 +204,9 @@ TEST_SUITE("sim/execution") {
       const auto schedule =
           schedule_of(name, static_cast<std::int64_t>(random.below(100'000)) * 4, topology, options);
       if (!schedule) continue;
-      require_same(run(topology, *schedule, Shortcuts::plain), run(topology, *schedule, Shortcuts::fold));
+      const RunResult plain = run(topology, *schedule, Shortcuts::plain);
+      require_same(plain, run(topology, *schedule, Shortcuts::fold));
+      require_same(plain, run(topology, *schedule, Shortcuts::sweep));
     }
   }
 }

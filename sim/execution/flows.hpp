@@ -1,0 +1,23 @@
+// add_flows(): the resources and flows of an instance in a network. Flow numbers: connections, then groups,
+// then local work (first all streams that reduce or copy, in the order of streams, reductions before copies).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/execution/instance.hpp"
+#include "sim/network/fluid.hpp"
+
+namespace collsim {
+
+struct LocalFlows {
+  std::vector<FlowId> reduce;  // [stream], Instance::none where reductions take no time
+  std::vector<FlowId> copy;
+  std::vector<std::uint32_t> owner;  // [flow - first]: stream
+  FlowId first = 0;
+};
+
+// REQUIRES: the network is empty. It is not frozen yet.
+LocalFlows add_flows(FluidNetwork& network, const Instance& instance);
+
+}  // namespace collsim
