@@ -16,6 +16,7 @@
 #include "experiments/commands.hpp"
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
+#include "experiments/outcome.hpp"
 #include "experiments/outputs.hpp"
 #include "experiments/pipeline.hpp"
 #include "sim/report/point.hpp"
@@ -59,19 +60,6 @@ std::vector<Point> simulate_and_write(const std::vector<Input>& inputs, const Op
   outputs.write(points);
   if (options.timing) std::fputs(timing_text(points, wall).c_str(), stderr);
   return points;
-}
-
-std::size_t count_of(const std::vector<Point>& points, PointStatus status) {
-  return static_cast<std::size_t>(std::count_if(
-      points.begin(), points.end(), [status](const Point& point) { return point.status == status; }));
-}
-
-// `impossible_max`: so many points may be impossible without the outcome being negative.
-ExitCode outcome_of(const std::vector<Point>& points, std::size_t impossible_max) {
-  if (count_of(points, PointStatus::limit) > 0) return ExitCode::limit;
-  if (count_of(points, PointStatus::deadlock) > 0) return ExitCode::negative;
-  if (count_of(points, PointStatus::unproven) > 0) return ExitCode::negative;
-  return count_of(points, PointStatus::impossible) > impossible_max ? ExitCode::negative : ExitCode::done;
 }
 
 // The algorithms that `predict` shows where the user names none, or all of them.

@@ -87,15 +87,6 @@ Point failed(Point point, PointStatus status, std::string reason) {
   return point;
 }
 
-// Without its launch, which the bound leaves out, no result may lie below its bound.
-void check_bound(const Point& point, Duration launch) {
-  if (!point.time) return;
-  COLLSIM_CHECK_MSG(*point.time - launch >= point.bound.time,
-                    point.algorithm + ", " + std::to_string(point.collective.bytes.count()) +
-                        " B: " + std::to_string(point.time->picoseconds()) + " ps is below the bound of " +
-                        std::to_string(point.bound.time.picoseconds()) + " ps (" + point.bound.reason + ")");
-}
-
 // Schedule -> proof -> RunResult -> Point.
 Point answer(Context& context, Point point, const Schedule& schedule) {
   point.channels = schedule.channels;

@@ -86,6 +86,14 @@ void take_result(Point& point, const Topology& topology, const RunResult& result
   }
 }
 
+void check_bound(const Point& point, Duration launch) {
+  if (!point.time) return;
+  COLLSIM_CHECK_MSG(*point.time - launch >= point.bound.time,
+                    point.algorithm + ", " + std::to_string(point.collective.bytes.count()) +
+                        " B: " + std::to_string(point.time->picoseconds()) + " ps is below the bound of " +
+                        std::to_string(point.bound.time.picoseconds()) + " ps (" + point.bound.reason + ")");
+}
+
 std::optional<Ratio> algorithm_bandwidth_gb(const Point& point) {
   if (!point.time || point.time->picoseconds() == 0) return std::nullopt;
   return Ratio{Int128{point.collective.bytes.count()} * bytes_per_picosecond_in_gb,

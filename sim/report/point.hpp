@@ -69,6 +69,10 @@ struct Point {
 // `with_links` keeps the use of every link. REQUIRES: point has status ok so far.
 void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links);
 
+// Throws InternalError where the point took less than its bound; `launch` is part of its time and of no
+// bound.
+void check_bound(const Point& point, Duration launch);
+
 // Absent where there is no time, or where the time is 0.
 std::optional<Ratio> algorithm_bandwidth_gb(const Point& point);
 std::optional<Ratio> bus_bandwidth_gb(const Point& point);

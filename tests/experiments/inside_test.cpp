@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "experiments/outcome.hpp"
 #include "experiments/parallel.hpp"
 #include "experiments/program.hpp"
 #include "sim/core/check.hpp"
@@ -23,6 +24,23 @@ TEST_CASE("guarded gives the exit code of the command, or that of what it throws
   CHECK(guarded([]() -> ExitCode { throw InternalError("test of a broken invariant"); }) == 70);
   CHECK(guarded([]() -> ExitCode { throw std::runtime_error("test of an unexpected exception"); }) == 70);
   CHECK(guarded([]() -> ExitCode { throw std::bad_alloc(); }) == 75);
+}
+
+TEST_CASE(
+    "outcome_of is negative for deadlocks, failed proofs and too many impossible points, limits first") {
+  const auto outcome = [](const std::vector<PointStatus>& statuses, std::size_t impossible_max) {
+    std::vector<Point> points(statuses.size());
+    for (std::size_t i = 0; i < statuses.size(); ++i) points[i].status = statuses[i];
+    return outcome_of(points, impossible_max);
+  };
+  using enum PointStatus;
+  CHECK(outcome({ok, ok}, 0) == ExitCode::done);
+  CHECK(outcome({ok, impossible}, 0) == ExitCode::negative);
+  CHECK(outcome({ok, impossible}, 1) == ExitCode::done);
+  CHECK(outcome({impossible, impossible}, 1) == ExitCode::negative);
+  CHECK(outcome({ok, deadlock}, 1) == ExitCode::negative);
+  CHECK(outcome({ok, unproven}, 1) == ExitCode::negative);
+  CHECK(outcome({deadlock, limit}, 1) == ExitCode::limit);
 }
 
 TEST_CASE("overrides_of takes the first '=' as the separator and refuses what has none") {

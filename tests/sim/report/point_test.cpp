@@ -117,6 +117,17 @@ TEST_CASE("take_result says after how many events a limit stopped the run") {
   CHECK(point.messages == 2);
 }
 
+TEST_CASE("check_bound lets a point meet its bound, with its launch on top, and never beat it") {
+  Point point = ring_point();
+  const Duration launch = Duration::microseconds(1);
+  point.time = point.bound.time + launch;
+  CHECK_NOTHROW(check_bound(point, launch));
+  CHECK_NOTHROW(check_bound(point, Duration()));
+  point.time = point.bound.time + launch - Duration::picoseconds(1);
+  CHECK_THROWS_AS(check_bound(point, launch), InternalError);
+  CHECK_NOTHROW(check_bound(impossible_point(Bytes(8)), launch));
+}
+
 TEST_CASE("take_result refuses a result of another topology") {
   RunResult result = cable_result();
   result.link_bytes.emplace_back(1);
