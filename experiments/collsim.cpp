@@ -33,29 +33,39 @@ struct Input {
 // Experiment -> Topology.
 Input with_topology(const ReadResult& read) { return {*read.experiment, build_topology(read)}; }
 
-// (Experiment, Topology) -> Schedules -> RunResults -> Points, then -> report.
-std::vector<Point> simulate_and_write(const std::vector<Input>& inputs, const Options& options) {
-  Outputs outputs(options);
+PipelineOptions pipeline_options(const Options& options) {
+  PipelineOptions pipeline;
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  pipeline.threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores;
+  pipeline.events_max = options.events_max;
+  pipeline.explain = options.explain;
+  pipeline.links = options.links;
+  return pipeline;
+}
+
+// (Experiment, Topology) -> Schedules -> RunResults -> Points.
+std::vector<Point> simulate(const std::vector<Input>& inputs, const Options& options) {
   std::size_t total = 0;
-  for (const Input& input : inputs)
+  for (const Input& input : inputs) {
     total += input.experiment.algorithms.size() * input.experiment.sizes.size();
-  const auto start = std::chrono::steady_clock::now();
+  }
+  Progress progress(total, options.quiet);
+  PipelineOptions pipeline = pipeline_options(options);
+  pipeline.point_done = [&progress] { progress.point_done(); };
   std::vector<Point> points;
-  {
-    Progress progress(total, options.quiet);
-    PipelineOptions pipeline;
-    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-    pipeline.threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores;
-    pipeline.events_max = options.events_max;
-    pipeline.explain = options.explain;
-    pipeline.links = options.links;
-    pipeline.point_done = [&progress] { progress.point_done(); };
-    for (const Input& input : inputs) {
-      for (Point& point : simulate_points(input.experiment, input.topology, pipeline)) {
-        points.push_back(std::move(point));
-      }
+  for (const Input& input : inputs) {
+    for (Point& point : simulate_points(input.experiment, input.topology, pipeline)) {
+      points.push_back(std::move(point));
     }
   }
+  return points;
+}
+
+// Points -> report. Outputs are opened first, so that a wrong path does not cost the simulation.
+std::vector<Point> simulate_and_write(const std::vector<Input>& inputs, const Options& options) {
+  Outputs outputs(options);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Point> points = simulate(inputs, options);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   outputs.write(points);
   if (options.timing) std::fputs(timing_text(points, wall).c_str(), stderr);
