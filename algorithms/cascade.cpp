@@ -73,6 +73,35 @@ Program cascade_program(const std::vector<std::int32_t>& levels) {
   return program;
 }
 
+// The next member at one level, for every level; and the next region (slice of a channel).
+std::vector<Symmetry> cascade_symmetries(const std::vector<std::int32_t>& levels, std::int32_t ranks,
+                                         std::int32_t regions) {
+  Symmetry all;
+  all.stream_count = regions;
+  all.region_count = regions;
+  std::vector<Symmetry> symmetries;
+  std::int32_t below = 1;
+  std::int32_t unit = ranks;
+  for (const std::int32_t members : levels) {
+    unit /= members;
+    Symmetry& next = symmetries.emplace_back(all);
+    next.name = "next of " + std::to_string(members) + " members " + std::to_string(below) + " ranks apart";
+    next.rank = [below, members](Rank rank) {
+      const std::int32_t digit = rank / below % members;
+      return rank + ((digit + 1) % members - digit) * below;
+    };
+    next.block = Rotation{0, ranks, unit, members, 1};
+    below *= members;
+  }
+  if (regions == 1) return symmetries;
+  Symmetry& next = symmetries.emplace_back(all);
+  next.name = "next region";
+  next.rank = [](Rank rank) { return rank; };
+  next.stream = [regions](Rank, std::int32_t stream) { return (stream + 1) % regions; };
+  next.region = next.channel = Rotation{0, regions, 1, regions, 1};
+  return symmetries;
+}
+
 }  // namespace
 
 ScheduleOrReason cascade(const Collective& collective, const Placement& placement,
@@ -108,6 +137,7 @@ ScheduleOrReason cascade(const Collective& collective, const Placement& placemen
     }
     binding.bases.push_back(stream);
   };
+  schedule.symmetries = cascade_symmetries(levels, ranks, streams);
   return schedule;
 }
 

@@ -46,6 +46,22 @@ Program receive_program(std::int32_t ranks, std::int32_t slices) {
   return Program{{reducing, gathering}};
 }
 
+// Every channel has its own order of ranks, so each is turned alone.
+Symmetry one_position_on(const std::shared_ptr<const RingOrder>& order, std::int32_t channel,
+                         std::int32_t ranks, std::int32_t slices) {
+  Symmetry symmetry;
+  symmetry.name = "one position on in the ring of channel " + std::to_string(channel);
+  symmetry.first_stream = 2 * channel;
+  symmetry.stream_count = 2;
+  symmetry.first_region = channel * slices;
+  symmetry.region_count = slices;
+  symmetry.rank = [order, channel, ranks](Rank rank) {
+    return order->rank_at(channel, (order->position_of(channel, rank) + 1) % ranks);
+  };
+  symmetry.block = Rotation{0, ranks, 1, ranks, 1};
+  return symmetry;
+}
+
 }  // namespace
 
 ScheduleOrReason ring(const Collective& collective, const Placement& placement,
@@ -73,6 +89,8 @@ ScheduleOrReason ring(const Collective& collective, const Placement& placement,
     binding.bases.push_back(std::int64_t{channel} * slices);
     if (sends) binding.streams.push_back(stream + 1);
   };
+  for (std::int32_t channel = 0; channel < channels; ++channel)
+    schedule.symmetries.push_back(one_position_on(order, channel, ranks, slices));
   return schedule;
 }
 

@@ -65,6 +65,13 @@ ScheduleOrReason two_shot(const Collective& collective, const Placement& placeme
     for (std::int32_t i = 0; i + 1 < ranks; ++i)
       binding.peers.push_back(Peer{(rank - 1 - i + ranks) % ranks, stream});
   };
+  Symmetry next;
+  next.name = "next rank";
+  next.stream_count = streams_before_sends + ranks - 1;
+  next.region_count = 1;
+  next.rank = [ranks](Rank rank) { return (rank + 1) % ranks; };
+  next.block = Rotation{0, ranks, 1, ranks, 1};
+  schedule.symmetries.push_back(next);
   return schedule;
 }
 

@@ -1,274 +1,25 @@
 #include "sim/model/proof.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <unordered_map>
 #include <utility>
 
-#include "sim/core/random.hpp"
 #include "sim/model/dataflow.hpp"
+#include "sim/model/program_facts.hpp"
+#include "sim/model/proof_orbits.hpp"
 #include "sim/model/proof_order.hpp"
 #include "sim/model/proof_sets.hpp"
+#include "sim/model/proof_tokens.hpp"
 
 namespace collsim {
 namespace {
 
-constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
+// Below work_small all cells are executed even where symmetries would save most of it; beyond work_max
+// nothing is tried. Setting a stream up costs as much as work_a_stream cell operations.
+constexpr std::int64_t work_small = 20'000'000;
+constexpr std::int64_t work_max = 10'000'000'000;
+constexpr std::int64_t work_a_stream = 16;
 constexpr std::int64_t memory_max = std::int64_t{32} << 20;
 constexpr std::int64_t memory_max_moving = std::int64_t{4} << 30;
-
-std::uint64_t add(std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t sum = a + b;
-  return sum >= prime ? sum - prime : sum;
-}
-
-// The contribution of a rank to a cell; for scratch, what lies there before anyone has written it.
-std::uint64_t token(Rank rank, std::int64_t cell) {
-  const std::uint64_t word =
-      mix64(mix64(static_cast<std::uint64_t>(rank)) ^ static_cast<std::uint64_t>(cell));
-  const std::uint64_t value = word >> 3;
-  return value == prime ? 0 : value;
-}
-
-// One cell of one rank: what it holds, and who wrote and read it last.
-struct Cell {
-  std::uint64_t value = 0;
-  std::int32_t write_stream = -1;
-  std::int32_t read_stream = -1;  // a read since the last write; -1: none
-  std::uint32_t write_index = 0;
-  std::uint32_t read_index : 29 = 0;
-  std::uint32_t more_reads : 1 = 0;  // since the last write, listed in TokenMemory::more_
-  std::uint32_t reads_ever : 2 = 0;  // 0, 1, 2 = more
-};
-static_assert(sizeof(Cell) == 24);
-
-// Two accesses that neither the dependencies nor the value orders.
-struct Conflict {
-  Post later;
-  Post earlier;
-  Rank rank;
-  Chunk chunk;
-};
-
-// Values of messages that span several cells. Blocks of a power of two words, reused.
-class WordPool {
- public:
-  std::size_t allocate(std::size_t count) {
-    std::vector<std::size_t>& spare = free_[size_class(count)];
-    if (!spare.empty()) {
-      const std::size_t offset = spare.back();
-      spare.pop_back();
-      return offset;
-    }
-    const std::size_t offset = words_.size();
-    words_.resize(offset + (std::size_t{1} << size_class(count)));
-    return offset;
-  }
-  void release(std::size_t offset, std::size_t count) { free_[size_class(count)].push_back(offset); }
-  std::uint64_t* at(std::size_t offset) { return words_.data() + offset; }
-
- private:
-  static std::size_t size_class(std::size_t count) {
-    return static_cast<std::size_t>(std::bit_width(count - 1));
-  }
-  std::vector<std::uint64_t> words_;
-  std::array<std::vector<std::size_t>, 64> free_;
-};
-
-// Memory of the dataflow run that carries tokens for the cells [first, first + count) of every rank.
-//
-// Order of accesses: a read must come after the last write, a write after the reads since then (or after the
-// last write, where there are none; a read that passed is after it anyway). Shown by (1) being one stream,
-// (2) a dependency of the operation itself, (3) for a collect its own post, (4) for a received complete sum:
-// it contains this rank's contribution, and if the cell was read only once, the contribution can have left
-// only by that read, (5) the dependencies of the rank followed transitively. What none shows is a Conflict.
-class TokenMemory {
- public:
-  using Payload = std::uint64_t;  // the value itself for one cell, else an offset in the pool
-
-  TokenMemory(const DataflowGraph& graph, std::int64_t first, std::int64_t count)
-      : graph_(graph),
-        blocks_(graph.schedule().layout.blocks()),
-        output_cells_(graph.schedule().layout.cells()),
-        first_(first),
-        count_(count) {
-    const auto ranks = static_cast<std::size_t>(graph.schedule().ranks);
-    rank_stride_ = graph.single_blocks() ? 1 : static_cast<std::size_t>(count);
-    place_stride_ = graph.single_blocks() ? ranks : 1;
-    cells_.resize(ranks * static_cast<std::size_t>(count));
-    expected_.resize(static_cast<std::size_t>(count));
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      for (std::size_t i = 0; i < expected_.size(); ++i) {
-        const std::uint64_t value = token(static_cast<Rank>(rank), first + static_cast<std::int64_t>(i));
-        cell_at(static_cast<Rank>(rank), i).value = value;
-        expected_[i] = add(expected_[i], value);
-      }
-  }
-
-  void begin(const Step&) {}
-  void drained(Post, const std::vector<Post>&) {}
-
-  Payload read(const Step& step, const Chunk& chunk) {
-    const Range range = range_of(chunk);
-    if (range.count == 0) return 0;
-    if (range.count == 1) return read_cell(step, chunk.buffer, range.first);
-    const std::size_t offset = pool_.allocate(range.count);
-    for (std::size_t i = 0; i < range.count; ++i)
-      pool_.at(offset)[i] = read_cell(step, chunk.buffer, range.first + i);
-    return offset;
-  }
-
-  void write(const Step& step, const Chunk& theirs, Payload payload, bool adds) {
-    const Range range = range_of(step.chunk);
-    if (theirs.block != step.chunk.block || theirs.region != step.chunk.region ||
-        theirs.buffer != step.chunk.buffer)
-      moves_ = true;
-    if (moves_ && range_of(theirs).count != range.count) return;
-    if (range.count == 1) return write_cell(step, range.first, payload, adds);
-    for (std::size_t i = 0; i < range.count; ++i)
-      write_cell(step, range.first + i, pool_.at(payload)[i], adds);
-  }
-
-  void release(Payload payload, const Chunk& chunk) {
-    const Range range = range_of(chunk);
-    if (range.count > 1) pool_.release(payload, range.count);
-  }
-
-  void join(Payload& total, const Chunk& chunk, Payload other, const Chunk& theirs) {
-    if (!(chunk == theirs)) moves_ = true;
-    const Range range = range_of(chunk);
-    if (range.count == range_of(theirs).count) {
-      if (range.count == 1) total = add(total, other);
-      for (std::size_t i = 0; range.count > 1 && i < range.count; ++i)
-        pool_.at(total)[i] = add(pool_.at(total)[i], pool_.at(other)[i]);
-    }
-    release(other, theirs);
-  }
-
-  void local(const Step& step, const Chunk& source) {
-    moves_ = true;
-    const Payload payload = read(step, source);
-    write(step, source, payload, step.operation->kind == OperationKind::reduce);
-    release(payload, source);
-  }
-
-  // Contents move between cells: a pass over some of them would not follow them.
-  bool moves() const { return moves_; }
-  const std::vector<Conflict>& conflicts() const { return conflicts_; }
-
-  void find_wrong(std::vector<WrongCell>& wrong) const {
-    const auto count = static_cast<std::size_t>(std::min(count_, output_cells_ - first_));
-    const auto ranks = static_cast<std::size_t>(graph_.schedule().ranks);
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      for (std::size_t i = 0; i < count; ++i) {
-        const Cell& cell = cells_[rank * rank_stride_ + i * place_stride_];
-        if (cell.value == expected_[i]) continue;
-        if (wrong.size() >= proof_failures_max) return;
-        wrong.push_back({static_cast<Rank>(rank), first_ + static_cast<std::int64_t>(i),
-                         Post{cell.write_stream, cell.write_index}});
-      }
-  }
-
- private:
-  struct Range {
-    std::size_t first = 0;  // in the batch
-    std::size_t count = 0;
-  };
-
-  Range range_of(const Chunk& chunk) const {
-    std::int64_t begin = (chunk.buffer == Buffer::scratch ? output_cells_ : 0) +
-                         std::int64_t{chunk.region} * blocks_ + chunk.block - first_;
-    const std::int64_t end = std::min(begin + chunk.span, count_);
-    begin = std::max<std::int64_t>(begin, 0);
-    if (begin >= end) return {};
-    return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)};
-  }
-
-  Cell& cell_at(Rank rank, std::size_t place) {
-    return cells_[static_cast<std::size_t>(rank) * rank_stride_ + place * place_stride_];
-  }
-
-  std::uint64_t read_cell(const Step& step, Buffer buffer, std::size_t place) {
-    if (buffer == Buffer::input) return token(step.rank, first_ + static_cast<std::int64_t>(place));
-    Cell& cell = cell_at(step.rank, place);
-    const Post written{cell.write_stream, cell.write_index};
-    if (!shown(step, written) && !shown_by_others(step, written)) conflict(step, place, written);
-    if (cell.read_stream >= 0 && !shown(step, Post{cell.read_stream, cell.read_index})) {
-      more_[key(step.rank, place)].push_back(Post{cell.read_stream, cell.read_index});
-      cell.more_reads = 1;
-    }
-    cell.read_stream = step.stream;
-    cell.read_index = step.index & 0x1fffffffU;
-    if (cell.reads_ever < 2) ++cell.reads_ever;
-    return cell.value;
-  }
-
-  void write_cell(const Step& step, std::size_t place, std::uint64_t value, bool adds) {
-    Cell& cell = cell_at(step.rank, place);
-    const Post read{cell.read_stream, cell.read_index};
-    const Post written{cell.write_stream, cell.write_index};
-    const bool complete = !adds && value == expected_[place] && cell.reads_ever == 1 && read.stream >= 0;
-    const Post earlier = read.stream >= 0 ? read : written;
-    if (!shown(step, earlier) && !complete && !shown_by_others(step, earlier)) conflict(step, place, earlier);
-    if (cell.more_reads) [[unlikely]] {
-      for (const Post& post : more_[key(step.rank, place)])
-        if (!shown(step, post) && !shown_by_others(step, post)) conflict(step, place, post);
-      more_.erase(key(step.rank, place));
-      cell.more_reads = 0;
-    }
-    cell.value = adds ? add(cell.value, value) : value;
-    cell.write_stream = step.stream;
-    cell.write_index = step.index;
-    cell.read_stream = -1;
-  }
-
-  // By rules (1) to (3).
-  static bool shown(const Step& step, Post earlier) {
-    if (earlier.stream < 0 || earlier.stream == step.stream) return true;
-    if (step.posts != nullptr && step.origin.stream == earlier.stream)
-      return step.origin.index >= earlier.index;
-    for (const Dependency& dependency : step.operation->dependencies)
-      if (step.waits[dependency.stream_slot] == earlier.stream &&
-          dependency.offset + step.trip * dependency.stride >= std::int64_t{earlier.index})
-        return true;
-    return false;
-  }
-  bool shown_by_others(const Step& step, Post earlier) const {
-    return ordered_by_dependencies(graph_, earlier, Post{step.stream, step.index});
-  }
-
-  std::uint64_t key(Rank rank, std::size_t place) const {
-    return static_cast<std::uint64_t>(rank) * expected_.size() + place;
-  }
-
-  void conflict(const Step& step, std::size_t place, Post earlier) {
-    if (conflicts_.size() >= proof_failures_max) return;
-    const std::int64_t cell = first_ + static_cast<std::int64_t>(place);
-    const std::int64_t in_buffer = cell < output_cells_ ? cell : cell - output_cells_;
-    Chunk chunk;
-    chunk.buffer = cell < output_cells_ ? Buffer::output : Buffer::scratch;
-    chunk.region = static_cast<std::int32_t>(in_buffer / blocks_);
-    chunk.block = static_cast<std::int32_t>(in_buffer % blocks_);
-    conflicts_.push_back({Post{step.stream, step.index}, earlier, step.rank, chunk});
-  }
-
-  const DataflowGraph& graph_;
-  const std::int32_t blocks_;
-  const std::int64_t output_cells_;
-  const std::int64_t first_;
-  const std::int64_t count_;
-  // Where every message is one block, the ranks of a cell lie side by side: a block travels from rank to
-  // rank.
-  std::size_t rank_stride_ = 1;
-  std::size_t place_stride_ = 1;
-  std::vector<Cell> cells_;
-  std::vector<std::uint64_t> expected_;  // [cell - first]
-  WordPool pool_;
-  std::unordered_map<std::uint64_t, std::vector<Post>> more_;  // reads beside the one in Cell
-  std::vector<Conflict> conflicts_;
-  bool moves_ = false;
-};
 
 // Conflicts that remain are decided exactly where that is possible.
 void judge(const DataflowGraph& graph, const std::vector<Conflict>& conflicts,
@@ -294,7 +45,7 @@ struct Findings {
 // One pass over the cells [first, first + count). False: the run did not end; the proof says why.
 bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, Findings& findings,
           Proof& proof) {
-  TokenMemory memory(graph, first, count);
+  TokenMemory memory(graph.schedule(), waits_of(graph), graph.single_blocks(), first, count);
   Dataflow<TokenMemory> run(graph, memory);
   const DataflowOutcome outcome = run.run(first, count);
   proof.deadlock = outcome == DataflowOutcome::deadlock;
@@ -313,7 +64,7 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   const Schedule& schedule = graph.schedule();
   const std::int64_t output = schedule.layout.cells();
   const std::int64_t cells = output + std::int64_t{schedule.scratch_regions} * schedule.layout.blocks();
-  const std::int64_t cell_bytes = std::int64_t{schedule.ranks} * static_cast<std::int64_t>(sizeof(Cell));
+  const std::int64_t cell_bytes = std::int64_t{schedule.ranks} * static_cast<std::int64_t>(sizeof(TokenCell));
   // Whole regions at a time where they fit: channels and slices are often independent of each other.
   std::int64_t batch = std::max<std::int64_t>(memory_max / cell_bytes, 1);
   if (batch > schedule.layout.blocks()) batch -= batch % schedule.layout.blocks();
@@ -332,9 +83,7 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   return pass(graph, 0, cells, findings, proof);
 }
 
-}  // namespace
-
-Proof prove(const Schedule& schedule) {
+Proof prove_all_cells(const Schedule& schedule) {
   Proof proof;
   const DataflowGraph graph(schedule);
   proof.messages = graph.messages();
@@ -342,10 +91,91 @@ Proof prove(const Schedule& schedule) {
   if (!proof.failures.empty()) return proof;
   Findings findings;
   if (!all_passes(graph, findings, proof)) return proof;
+  proof.deadlock_freedom = DeadlockFreedom::run;
+  proof.cells_traced = schedule.layout.cells();
   if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
   judge(graph, findings.conflicts, proof.failures);
   if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
   proof.proven = proof.failures.empty();
+  return proof;
+}
+
+// What executing all cells would cost.
+struct Size {
+  std::int64_t streams = 0;
+  std::int64_t messages = 0;
+  std::int64_t work = 0;  // cell operations, and streams as many as it takes to make one
+  bool valid = true;      // every stream has a program that exists
+};
+
+Size size_of(const Schedule& schedule) {
+  Size size;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) size.streams += schedule.stream_count(rank);
+  if (size.streams > proof_streams_max) return size;
+  const std::vector<ProgramFacts> facts = facts_of_programs(schedule);
+  Binding binding;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    const std::int32_t streams = schedule.stream_count(rank);
+    for (std::int32_t stream = 0; stream < streams; ++stream) {
+      binding.clear();
+      schedule.bind(rank, stream, binding);
+      const auto program = static_cast<std::size_t>(binding.program);
+      size.valid = size.valid && program < facts.size() && facts[program].well_formed;
+      if (!size.valid) return size;
+      size.messages += facts[program].sends;
+      size.work += work_a_stream + facts[program].cell_operations;
+    }
+  }
+  return size;
+}
+
+Proof too_large(Proof proof, const Size& size) {
+  proof.proven = false;
+  proof.failures.push_back(ProofFailure{-1, -1, -1,
+                                        "executing all cells of " + std::to_string(size.streams) +
+                                            " streams with " + std::to_string(size.messages) +
+                                            " messages is beyond what a proof attempts"});
+  for (const std::string& reason : proof.rejected_symmetries) {
+    if (proof.failures.size() >= proof_failures_max) break;
+    proof.failures.push_back(ProofFailure{-1, -1, -1, "not used: " + reason});
+  }
+  return proof;
+}
+
+}  // namespace
+
+const char* name_of(ProofMethod method) {
+  return method == ProofMethod::all_cells ? "all cells" : "one cell an orbit";
+}
+
+const char* name_of(DeadlockFreedom shown) {
+  switch (shown) {
+    case DeadlockFreedom::not_shown:
+      return "not shown";
+    case DeadlockFreedom::run:
+      return "run";
+    case DeadlockFreedom::quotient:
+      return "quotient";
+  }
+  return "unknown";
+}
+
+Proof prove(const Schedule& schedule) {
+  const Size size = size_of(schedule);
+  if (size.streams > proof_streams_max) return too_large(Proof{}, size);
+  const bool small = size.work <= work_small || !size.valid;
+  if (small || schedule.symmetries.empty()) {
+    if (size.work <= work_max) return prove_all_cells(schedule);
+    Proof proof;
+    proof.messages = size.messages;
+    return too_large(std::move(proof), size);
+  }
+  OrbitProof orbits = prove_by_orbits(schedule, work_max);
+  orbits.proof.messages = size.messages;
+  if (orbits.decided) return orbits.proof;
+  if (size.work > work_max) return too_large(std::move(orbits.proof), size);
+  Proof proof = prove_all_cells(schedule);
+  proof.rejected_symmetries = std::move(orbits.proof.rejected_symmetries);
   return proof;
 }
 

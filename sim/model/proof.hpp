@@ -5,12 +5,19 @@
 // overwritten or read while another stream could still need it. Every cell is traced, including cells that
 // are empty at this size, so a proof holds for every size of the same structure.
 //
-// Method      One random token a rank and cell (fixed seed), sums modulo 2^61 - 1, executed as a dataflow
-//             network with bounded connections, whose outcome does not depend on the order of execution.
-//             Where a check fails the failing cell is traced again with exact sets to say what is missing or
-//             counted twice.
-// Complexity  O(cell operations) time; 24 bytes a rank and cell, in batches of cells below 32 MiB (all at
-//             once where contents move between cells), and O(streams + connections + messages in flight).
+// Two methods
+//   all cells          One random token a rank and cell (fixed seed), sums modulo 2^61 - 1, executed as a
+//                      dataflow network with bounded connections, whose outcome does not depend on the order
+//                      of execution. Where a check fails the failing cell is traced again with exact sets to
+//                      say what is missing or counted twice. O(cell operations) time; 24 bytes a rank and
+//                      cell, in batches of cells below 32 MiB (all at once where contents move between
+//                      cells), and O(streams + connections + messages in flight).
+//   one cell an orbit  The symmetries that the schedule publishes are verified on its bindings
+//                      (symmetry.hpp); pairing and deadlock are decided on one stream an orbit, and one cell
+//                      an orbit is traced through all ranks (proof_orbits.hpp). O(streams) time a symmetry
+//                      and a traced cell. A symmetry that does not hold is not used, never believed.
+// prove() executes all cells where that is cheap (2e7 cell operations) or the only way, else one cell an
+// orbit. What neither can do within about 1e10 operations is not proven, and the failure says why.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +35,24 @@ struct ProofFailure {
   std::string text;        // one sentence: "rank 3: block 2 of region 0 holds rank 1 twice and lacks rank 5"
 };
 
+enum class ProofMethod { all_cells, one_cell_an_orbit };
+const char* name_of(ProofMethod method);  // "all cells", "one cell an orbit"
+
+// run       every operation was executed with the schedule's slots
+// quotient  one stream an orbit was executed with the schedule's slots (why that is exact: proof_orbits.hpp)
+enum class DeadlockFreedom { not_shown, run, quotient };
+const char* name_of(DeadlockFreedom shown);  // "not shown", "run", "quotient"
+
 struct Proof {
   bool proven = false;
   bool deadlock = false;
   std::vector<ProofFailure> failures;  // at most 20
   std::int64_t messages = 0;           // sends in the whole schedule
+  ProofMethod method = ProofMethod::all_cells;
+  DeadlockFreedom deadlock_freedom = DeadlockFreedom::not_shown;
+  std::int64_t symmetries = 0;                   // verified and used
+  std::int64_t cells_traced = 0;                 // cells of the layout whose contents were followed
+  std::vector<std::string> rejected_symmetries;  // published, but not used, and why
 };
 
 Proof prove(const Schedule& schedule);

@@ -11,10 +11,9 @@ constexpr std::int64_t records_max = std::int64_t{1} << 22;
 
 // The farthest operations of other streams of the rank that operations 0 .. index of a stream wait for.
 template <class Visit>
-void visit_waits(const DataflowGraph& graph, Post until, Visit visit) {
-  const std::int32_t* waits = graph.waits_of(graph.streams()[static_cast<std::size_t>(until.stream)]);
+void visit_waits(const StreamWaits& stream, Post until, Visit visit) {
   std::int64_t first = 0;
-  for (const Loop& loop : graph.program_of(until.stream).loops) {
+  for (const Loop& loop : stream.program->loops) {
     const auto length = static_cast<std::int64_t>(loop.body.size());
     for (std::int64_t i = 0; i < length; ++i) {
       const std::int64_t begin = first + i;
@@ -22,7 +21,7 @@ void visit_waits(const DataflowGraph& graph, Post until, Visit visit) {
       const std::int64_t trip = std::min(loop.trips - 1, (until.index - begin) / length);
       for (const Dependency& dependency : loop.body[static_cast<std::size_t>(i)].dependencies) {
         const std::int64_t reach = std::max(dependency.offset, dependency.offset + trip * dependency.stride);
-        visit(Post{waits[dependency.stream_slot], static_cast<std::uint32_t>(reach)});
+        visit(Post{stream.targets[dependency.stream_slot], static_cast<std::uint32_t>(reach)});
       }
     }
     first += loop.trips * length;
@@ -175,11 +174,18 @@ class ClockMemory {
 
 }  // namespace
 
-bool ordered_by_dependencies(const DataflowGraph& graph, Post earlier, Post later) {
+WaitsOf waits_of(const DataflowGraph& graph) {
+  return [&graph](std::int32_t stream) {
+    const DataflowGraph::Stream& fixed = graph.streams()[static_cast<std::size_t>(stream)];
+    return StreamWaits{&graph.program_of(stream), graph.waits_of(fixed)};
+  };
+}
+
+bool ordered_by_dependencies(const WaitsOf& waits_of, Post earlier, Post later) {
   std::vector<Post> reached = {later};
   bool found = false;
   for (std::size_t next = 0; next < reached.size() && !found; ++next) {
-    visit_waits(graph, reached[next], [&](Post wait) {
+    visit_waits(waits_of(reached[next].stream), reached[next], [&](Post wait) {
       found = found || (wait.stream == earlier.stream && wait.index >= earlier.index);
       const bool known = std::any_of(reached.begin(), reached.end(), [&](const Post& post) {
         return post.stream == wait.stream && post.index >= wait.index;

@@ -138,6 +138,44 @@ struct Operation {
   std::vector<Wait> waits;
 };
 
+// Turns one digit of a number: numbers below `end` with (number / unit) mod modulus = d get the digit
+// (d + shift) mod modulus, the others stay. REQUIRES of those who use it: end is a multiple of unit *
+// modulus.
+struct Rotation {
+  std::int64_t begin = 0;  // digits are counted from here
+  std::int64_t end = 0;
+  std::int64_t unit = 1;
+  std::int64_t modulus = 1;
+  std::int64_t shift = 0;
+
+  std::int64_t operator()(std::int64_t number) const {
+    if (number < begin || number >= end) return number;
+    const std::int64_t digit = (number - begin) / unit % modulus;
+    return number + ((digit + shift) % modulus - digit) * unit;
+  }
+};
+
+// A permutation that maps a part of a schedule onto itself, in closed form. The part: streams
+// [first_stream, first_stream + stream_count) of every rank, which alone touch the regions
+// [first_region, first_region + region_count). Published by the algorithm, believed only after
+// verify_symmetry() (sim/model/symmetry.hpp).
+//   stream (r, s)           -> (rank(r), stream(r, s))
+//   cell (r, region, block) -> (rank(r), region rotated, block rotated)
+//   connection (a, b, c)    -> (rank(a), rank(b), c rotated)
+struct Symmetry {
+  std::string name;  // "ring of channel 0, one position on"
+  std::int32_t first_stream = 0;
+  std::int32_t stream_count = 0;
+  std::int32_t first_region = 0;
+  std::int32_t region_count = 0;
+  std::function<Rank(Rank)> rank;
+  std::function<std::int32_t(Rank, std::int32_t)> stream;  // empty: the stream of the same number
+  std::function<std::int32_t(std::int32_t)> group;         // empty: the same group
+  Rotation region;
+  Rotation block;
+  Rotation channel;
+};
+
 constexpr std::int32_t slots_default = 8;  // NCCL_STEPS (NCCL src/include/device.h)
 
 struct Schedule {
@@ -159,6 +197,7 @@ struct Schedule {
   std::function<Bytes(std::int32_t, Bytes)> aggregated_bytes;
   std::int32_t slots = slots_default;
   std::optional<Bandwidth> channel_bandwidth;  // largest rate of one connection
+  std::vector<Symmetry> symmetries;            // claims; verify_symmetry() checks one
 };
 
 // The chunk of `expression` in trip `trip`. Inlined in the executor's inner loop.

@@ -1,0 +1,81 @@
+// What a program asks of its bindings, and how much it does. Internal to sim/model.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/model/schedule.hpp"
+
+namespace collsim {
+
+inline bool is_receive(OperationKind kind) {
+  return kind == OperationKind::receive || kind == OperationKind::receive_reduce;
+}
+inline bool is_message(OperationKind kind) { return kind == OperationKind::send || is_receive(kind); }
+inline bool is_aggregation(OperationKind kind) {
+  return kind == OperationKind::aggregate || kind == OperationKind::collect;
+}
+inline bool is_local(OperationKind kind) {
+  return kind == OperationKind::copy || kind == OperationKind::reduce;
+}
+
+struct ProgramFacts {
+  struct PeerUse {
+    std::int64_t sends = 0;
+    std::int64_t receives = 0;
+  };
+  std::vector<PeerUse> peers;  // [slot]
+  std::size_t bases = 0;       // how many a binding must have
+  std::size_t streams = 0;
+  std::size_t groups = 0;
+  std::int64_t operations = 0;
+  std::int64_t sends = 0;
+  std::int64_t cell_operations = 0;  // operations times the blocks that each touches
+  bool well_formed = true;           // no negative count or index, no modulus below 1
+  bool plain = true;                 // sends, receives and waits on output only; blocks counted upwards
+
+  explicit ProgramFacts(const Program& program) {
+    for (const Loop& loop : program.loops) {
+      well_formed = well_formed && loop.trips >= 0;
+      for (const OperationTemplate& operation : loop.body) add(operation, loop.trips);
+    }
+  }
+
+  bool fits(const Binding& binding) const {
+    return binding.peers.size() >= peers.size() && binding.bases.size() >= bases &&
+           binding.streams.size() >= streams && binding.groups.size() >= groups;
+  }
+
+ private:
+  void add(const OperationTemplate& operation, std::int64_t trips) {
+    operations += trips;
+    if (operation.kind != OperationKind::wait) use(operation.chunk);
+    if (is_local(operation.kind)) use(operation.source);
+    cell_operations += trips * std::max(operation.chunk.span, 1);
+    const auto slot = static_cast<std::size_t>(operation.peer);
+    if (is_message(operation.kind) || is_aggregation(operation.kind))
+      well_formed = well_formed && operation.peer >= 0;
+    if (is_message(operation.kind) && operation.peer >= 0) {
+      if (peers.size() <= slot) peers.resize(slot + 1);
+      (operation.kind == OperationKind::send ? peers[slot].sends : peers[slot].receives) += trips;
+      if (operation.kind == OperationKind::send) sends += trips;
+    }
+    if (is_aggregation(operation.kind) && operation.peer >= 0) groups = std::max(groups, slot + 1);
+    plain = plain && (is_message(operation.kind) || operation.kind == OperationKind::wait);
+    for (const Dependency& dependency : operation.dependencies) {
+      well_formed = well_formed && dependency.stream_slot >= 0;
+      streams = std::max(streams, static_cast<std::size_t>(dependency.stream_slot + 1));
+    }
+  }
+  void use(const ChunkExpression& chunk) {
+    for (const std::int8_t slot : {chunk.region_base, chunk.origin_base, chunk.block_base})
+      bases = std::max(bases, static_cast<std::size_t>(slot + 1));
+    well_formed = well_formed && chunk.block_modulus >= 1;
+    plain = plain && chunk.buffer == Buffer::output && chunk.block_unit >= 1 && chunk.span >= 1;
+  }
+};
+
+std::vector<ProgramFacts> facts_of_programs(const Schedule& schedule);
+
+}  // namespace collsim
