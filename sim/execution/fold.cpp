@@ -166,7 +166,11 @@ class Quotient {
     add_groups();
   }
 
-  Folded take() { return {std::move(folded_), {std::move(streams_.number), std::move(resources_.number)}}; }
+  Folded take() {
+    return {std::move(folded_),
+            {std::move(streams_.number), std::move(resources_.number)},
+            std::move(streams_.first)};
+  }
 
  private:
   using Shares = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
@@ -289,6 +293,17 @@ std::optional<Folded> fold(const Instance& instance, std::size_t classes_max) {
   if (partition.members.empty()) return std::nullopt;
   if (!is_equitable(graph.graph(), partition)) return std::nullopt;
   return Quotient(instance, graph, partition).take();
+}
+
+void rebind(Folded& folded, const Instance& whole) {
+  Instance& instance = folded.instance;
+  instance.programs = whole.programs;
+  instance.jobs[0].schedule = whole.jobs[0].schedule;
+  for (std::size_t id = 0; id < instance.streams.size(); ++id) {
+    const Instance::Stream& from = whole.streams[folded.first_streams[id]];
+    const auto first = whole.bases.begin() + from.bases;
+    std::copy(first, first + from.base_count, instance.bases.begin() + instance.streams[id].bases);
+  }
 }
 
 }  // namespace collsim

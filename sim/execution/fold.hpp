@@ -25,8 +25,13 @@ namespace collsim {
 
 struct Folded {
   Instance instance;
-  Classes classes;  // of the streams and resources of the whole instance
+  Classes classes;                           // of the streams and resources of the whole instance
+  std::vector<std::uint32_t> first_streams;  // [stream of the folded instance]: the first of its class
 };
+
+// Takes over sizes, trips and bases after rebind() of the whole instance. REQUIRES: sizes are uniform before
+// and after
+void rebind(Folded& folded, const Instance& whole);
 
 // Nothing if there are more than `classes_max` classes.
 std::optional<Folded> fold(const Instance& instance, std::size_t classes_max);

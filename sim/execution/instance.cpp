@@ -51,6 +51,15 @@ Rank mapped(const Job& job, Rank rank) {
   return job.rank_map.empty() ? rank : job.rank_map[static_cast<std::size_t>(rank)];
 }
 
+std::uint64_t identity_of(const AggregationGroup& group) {
+  std::uint64_t hash =
+      mix64(static_cast<std::uint64_t>(group.scope) * 16 + static_cast<std::uint64_t>(group.mode));
+  hash = mix64(hash + static_cast<std::uint64_t>(group.root));
+  hash = mix64(hash + static_cast<std::uint64_t>(group.rail));
+  for (const Rank member : group.members) hash = mix64(hash + static_cast<std::uint64_t>(member));
+  return hash;
+}
+
 // Ranks of a group's members with their places, for finding a rank's member.
 using MemberIndex = std::vector<std::pair<Rank, std::uint32_t>>;
 
@@ -71,7 +80,15 @@ class Builder {
     COLLSIM_CHECK(job.after < static_cast<std::int32_t>(number));
     COLLSIM_CHECK(job.rank_map.empty() || job.rank_map.size() == static_cast<std::size_t>(schedule.ranks));
     COLLSIM_CHECK(!job.rank_map.empty() || schedule.ranks <= topology_.ranks());
-    Instance::JobFacts facts{&schedule, job.start, job.after, count_of(instance_.streams), 0};
+    Instance::JobFacts facts{&schedule,
+                             job.start,
+                             job.after,
+                             count_of(instance_.streams),
+                             0,
+                             schedule.ranks,
+                             schedule.slots,
+                             schedule.group_count,
+                             schedule.channel_bandwidth};
     const std::vector<MemberIndex> members = add_groups(job, number);
     peers_.clear();
     first_peer_ = count_of(instance_.send_to);
@@ -107,6 +124,7 @@ class Builder {
     std::vector<MemberIndex> indices;
     for (std::int32_t index = 0; index < job.schedule->group_count; ++index) {
       AggregationGroup wanted = job.schedule->group(index);
+      const std::uint64_t identity = identity_of(wanted);
       MemberIndex& places = indices.emplace_back();
       for (std::uint32_t place = 0; place < wanted.members.size(); ++place) {
         places.emplace_back(wanted.members[place], count_of(instance_.members) + place);
@@ -114,6 +132,7 @@ class Builder {
       }
       std::sort(places.begin(), places.end());
       add_group(wanted, number, index);
+      instance_.groups.back().identity = identity;
     }
     return indices;
   }
@@ -270,7 +289,92 @@ class Builder {
   std::vector<LinkId> links_;
 };
 
+bool same_shape(const CompiledPrograms& a, const CompiledPrograms& b) {
+  const auto same_operation = [&](const CompiledOperation& one, const CompiledOperation& other) {
+    if (one.kind != other.kind || one.peer != other.peer || one.wait_count != other.wait_count) return false;
+    for (std::uint32_t index = 0; index < one.wait_count; ++index)
+      if (a.waits[one.first_wait + index].stream_slot != b.waits[other.first_wait + index].stream_slot)
+        return false;
+    return true;
+  };
+  const auto same_loop = [](const CompiledLoop& one, const CompiledLoop& other) {
+    return one.first_operation == other.first_operation && one.operation_end == other.operation_end;
+  };
+  const auto same_program = [](const CompiledProgram& one, const CompiledProgram& other) {
+    return one.first_loop == other.first_loop && one.loop_end == other.loop_end;
+  };
+  return std::equal(a.programs.begin(), a.programs.end(), b.programs.begin(), b.programs.end(),
+                    same_program) &&
+         std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same_loop) &&
+         std::equal(a.operations.begin(), a.operations.end(), b.operations.begin(), b.operations.end(),
+                    same_operation);
+}
+
+// Whether a stream of the instance is bound as `binding` says, whatever the bases.
+bool same_binding(const Instance& instance, std::uint32_t id, std::uint32_t rank_streams,
+                  const Binding& binding) {
+  const Instance::Stream& stream = instance.streams[id];
+  if (stream.program != static_cast<std::uint32_t>(binding.program) ||
+      stream.peer_count != binding.peers.size() || stream.stream_slot_count != binding.streams.size() ||
+      stream.group_slot_count != binding.groups.size())
+    return false;
+  for (std::uint32_t slot = 0; slot < stream.peer_count; ++slot) {
+    const Peer peer = binding.peers[slot];
+    const std::uint32_t to = instance.send_to[stream.peers + slot];
+    const std::uint32_t from = instance.receive_from[stream.peers + slot];
+    const auto is = [&](std::uint32_t connection, Rank far) {
+      return far == peer.rank && instance.connections[connection].channel == peer.channel;
+    };
+    if (to != Instance::none && !is(to, instance.connections[to].target)) return false;
+    if (from != Instance::none && !is(from, instance.connections[from].source)) return false;
+  }
+  for (std::uint32_t slot = 0; slot < stream.stream_slot_count; ++slot)
+    if (instance.stream_slots[stream.streams + slot] !=
+        rank_streams + static_cast<std::uint32_t>(binding.streams[slot]))
+      return false;
+  for (std::uint32_t slot = 0; slot < stream.group_slot_count; ++slot) {
+    const std::uint32_t group = instance.members[instance.member_slots[stream.groups + slot]].group;
+    if (instance.groups[group].number != binding.groups[slot]) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool rebind(Instance& instance, const Schedule& schedule) {
+  const Instance::JobFacts& old = instance.jobs[0];
+  if (instance.jobs.size() != 1 || old.ranks != schedule.ranks || old.slots != schedule.slots ||
+      old.channel_bandwidth != schedule.channel_bandwidth || old.group_count != schedule.group_count)
+    return false;
+  for (std::int32_t index = 0; index < schedule.group_count; ++index)
+    if (identity_of(schedule.group(index)) != instance.groups[static_cast<std::size_t>(index)].identity)
+      return false;
+  CompiledPrograms programs;
+  programs.add(schedule);
+  if (!same_shape(programs, instance.programs)) return false;
+  std::vector<std::int64_t> bases;
+  bases.reserve(instance.bases.size());
+  Binding binding;
+  std::uint32_t id = 0;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    const std::uint32_t rank_streams = id;
+    const std::int32_t count = schedule.stream_count(rank);
+    for (std::int32_t number = 0; number < count; ++number, ++id) {
+      binding.clear();
+      schedule.bind(rank, number, binding);
+      if (id >= instance.streams.size() || instance.streams[id].rank != rank ||
+          binding.bases.size() != instance.streams[id].base_count ||
+          !same_binding(instance, id, rank_streams, binding))
+        return false;
+      bases.insert(bases.end(), binding.bases.begin(), binding.bases.end());
+    }
+  }
+  if (id != instance.streams.size()) return false;
+  instance.programs = std::move(programs);
+  instance.bases = std::move(bases);
+  instance.jobs[0].schedule = &schedule;
+  return true;
+}
 
 Instance instance_of(const Topology& topology, const std::vector<Job>& jobs,
                      const std::vector<CapacityChange>& changes) {

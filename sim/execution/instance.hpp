@@ -66,8 +66,9 @@ struct Instance {
     std::uint32_t first_hop = 0;
     std::uint32_t hop_end = 0;
     std::uint32_t job = 0;
-    std::int32_t number = 0;   // in its schedule
-    std::int32_t members = 0;  // of the real group, for messages
+    std::int32_t number = 0;     // in its schedule
+    std::uint64_t identity = 0;  // hash of its AggregationGroup
+    std::int32_t members = 0;    // of the real group, for messages
   };
   struct Hop {
     std::uint32_t resource = 0;
@@ -80,11 +81,16 @@ struct Instance {
     bool changes = false;  // its capacity may change during the run
   };
   struct JobFacts {
-    const Schedule* schedule = nullptr;
+    const Schedule* schedule = nullptr;  // valid during the run that it was given for
     Instant start;
     std::int32_t after = -1;
     std::uint32_t first_stream = 0;  // streams of a job lie together
     std::uint32_t stream_end = 0;
+    // Of the schedule, which may be gone when the next one comes (rebind).
+    std::int32_t ranks = 0;
+    std::int32_t slots = 0;
+    std::int32_t group_count = 0;
+    std::optional<Bandwidth> channel_bandwidth;
   };
 
   CompiledPrograms programs;
@@ -109,6 +115,11 @@ struct Instance {
                    resolve(operation.chunk, bases.data() + stream.bases, trip));
   }
 };
+
+// Gives a single job on all ranks another schedule of the same shape: equal streams, peers, dependencies and
+// groups, but other sizes, trips and bases. Everything that was found of routes and classes then still holds.
+// False, with the instance as it was, if the shape is another. O(streams).
+bool rebind(Instance& instance, const Schedule& schedule);
 
 // REQUIRES: as simulate()
 Instance instance_of(const Topology& topology, const std::vector<Job>& jobs,

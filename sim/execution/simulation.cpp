@@ -21,6 +21,11 @@ std::int64_t messages_of(const Instance& instance) {
   return messages;
 }
 
+bool uniform(const Instance& instance) {
+  return std::all_of(instance.programs.programs.begin(), instance.programs.programs.end(),
+                     [](const CompiledProgram& program) { return program.uniform; });
+}
+
 // Folding costs some passes over all uses of resources; it pays where each is used for many messages.
 bool worth_folding(const Instance& instance, const RunOptions& options) {
   if (options.shortcuts != Shortcuts::automatic) return options.shortcuts == Shortcuts::fold;
@@ -65,27 +70,67 @@ Bytes largest_aggregation(const Schedule& schedule, Rank rank, std::int32_t grou
 
 }  // namespace
 
-RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
-                   const std::vector<CapacityChange>& changes) {
-  const Instance instance = instance_of(topology, jobs, changes);
-  const std::optional<Folded> folded =
-      worth_folding(instance, options) ? fold(instance, folding_limit(instance, options)) : std::nullopt;
-  const Instance& ran = folded ? folded->instance : instance;
+struct Simulator::Prepared {
+  Instance whole;
+  std::optional<Folded> folded;
+  Shortcuts shortcuts = Shortcuts::automatic;
+  bool reusable = false;  // a single job on all ranks, no capacity changes
+  bool tried_to_fold = false;
+};
+
+Simulator::Simulator(const Topology& topology) : topology_(&topology) {}
+Simulator::~Simulator() = default;
+Simulator::Simulator(Simulator&&) noexcept = default;
+
+void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
+                        const std::vector<CapacityChange>& changes) {
+  const bool reusable =
+      jobs.size() == 1 && jobs[0].rank_map.empty() && jobs[0].start == Instant() && changes.empty();
+  const bool was_uniform = prepared_ && uniform(prepared_->whole);
+  if (prepared_ && prepared_->reusable && reusable && prepared_->shortcuts == options.shortcuts &&
+      rebind(prepared_->whole, *jobs[0].schedule)) {
+    if (!was_uniform || !uniform(prepared_->whole)) {
+      prepared_->folded.reset();
+      prepared_->tried_to_fold = false;
+    }
+    if (prepared_->folded) rebind(*prepared_->folded, prepared_->whole);
+  } else {
+    prepared_ = std::make_unique<Prepared>();
+    prepared_->whole = instance_of(*topology_, jobs, changes);
+    prepared_->reusable = reusable;
+    prepared_->shortcuts = options.shortcuts;
+  }
+  if (prepared_->tried_to_fold || !worth_folding(prepared_->whole, options)) return;
+  prepared_->folded = fold(prepared_->whole, folding_limit(prepared_->whole, options));
+  prepared_->tried_to_fold = true;
+}
+
+RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options,
+                         const std::vector<CapacityChange>& changes) {
+  prepare(jobs, options, changes);
+  const std::optional<Folded>& folded = prepared_->folded;
+  const Instance& whole = prepared_->whole;
+  const Instance& ran = folded ? folded->instance : whole;
   std::optional<Outcome> swept;
-  if (options.shortcuts != Shortcuts::plain && options.shortcuts != Shortcuts::fold)
+  if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep)
     swept = sweep(ran, options);
   const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, changes).run();
   if (folded && outcome.status == RunStatus::deadlock)
-    return simulate(topology, jobs, plainly(options), changes);
-  RunResult result = result_of(topology, instance, ran, outcome, folded ? folded->classes : Classes{});
+    return simulate(*topology_, jobs, plainly(options), changes);
+  RunResult result = result_of(*topology_, whole, ran, outcome, folded ? folded->classes : Classes{});
   result.method.sweeps = swept.has_value();
-  result.method.streams = static_cast<std::int64_t>(instance.streams.size());
+  result.method.streams = static_cast<std::int64_t>(whole.streams.size());
   result.method.classes = static_cast<std::int64_t>(ran.streams.size());
   if (options.explain && outcome.status == RunStatus::ok) {
     const bool nobody = outcome.last_stream == Instance::none;
     result.critical_path = outcome.chain.path(nobody ? 0 : ran.streams[outcome.last_stream].rank);
   }
   return result;
+}
+
+RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
+                   const std::vector<CapacityChange>& changes) {
+  return Simulator(topology).run(jobs, options, changes);
 }
 
 std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,7 +95,28 @@ struct RunResult {
   std::vector<BlockedStream> blocked;  // status deadlock: every stream that did not end
 };
 
-// REQUIRES: every aggregation group of every job has a path on `topology` (see impossible_reason).
+// Runs jobs on one topology. A Simulator keeps what it found of the routes and classes of the last schedule,
+// so that the next one of the same shape with another size starts at once: use one for a list of sizes. The
+// topology must outlive it. REQUIRES of run(): every aggregation group of every job has a path on the
+// topology (see impossible_reason); schedules are proven, or at least pair their sends and receives.
+class Simulator {
+ public:
+  explicit Simulator(const Topology& topology);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
+  RunResult run(const std::vector<Job>& jobs, const RunOptions& options,
+                const std::vector<CapacityChange>& changes = {});
+
+ private:
+  struct Prepared;
+  void prepare(const std::vector<Job>& jobs, const RunOptions& options,
+               const std::vector<CapacityChange>& changes);
+
+  const Topology* topology_;
+  std::unique_ptr<Prepared> prepared_;
+};
+
+// One run of a fresh Simulator.
 RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
                    const std::vector<CapacityChange>& changes = {});
 

@@ -312,9 +312,9 @@ class Sweep {
       const std::int64_t stride =
           ((chunk.block_stride % chunk.block_modulus) + chunk.block_modulus) % chunk.block_modulus;
       rows::blocks({lane.position[index].data(), stride, chunk.block_modulus, all % layout.blocks(),
-                     lane.larger[index].data(), lane.smaller[index].data(), lane.duration[index].data(),
-                     bytes, larger.count(), smaller.count()},
-                    lane.streams.size());
+                    lane.larger[index].data(), lane.smaller[index].data(), lane.duration[index].data(), bytes,
+                    larger.count(), smaller.count()},
+                   lane.streams.size());
       return;
     }
     for (std::size_t place = 0; place < lane.streams.size(); ++place) {
@@ -465,8 +465,8 @@ class Sweep {
         after_.empty() ? Input{} : after_[0], free, lane.streams.size(),
         [&](std::size_t begin, std::size_t end, const std::int64_t* after, const std::int64_t* slot_row) {
           rows::send({before, after, slot_row, options_.credit_latency.picoseconds(),
-                       lane.duration[index].data(), done},
-                      begin, end);
+                      lane.duration[index].data(), done},
+                     begin, end);
         });
     lane.sent_row[slot][mod(message)] = lane.rows;
     ++lane.sent[slot];

@@ -1,5 +1,5 @@
-// Folded and swept runs against plain ones: equal to the picosecond, in everything that a result says of ranks and
-// links.
+// Folded and swept runs against plain ones: equal to the picosecond, in everything that a result says of
+// ranks and links.
 #include "sim/execution/fold.hpp"
 
 #include <doctest/doctest.h>
@@ -207,6 +207,28 @@ TEST_SUITE("sim/execution") {
       const RunResult plain = run(topology, *schedule, Shortcuts::plain);
       require_same(plain, run(topology, *schedule, Shortcuts::fold));
       require_same(plain, run(topology, *schedule, Shortcuts::sweep));
+    }
+  }
+
+  TEST_CASE("A Simulator that goes from size to size gives what fresh ones give") {
+    for (const Shape& shape : {shapes()[2], shapes()[5], shapes()[7], shapes()[9]}) {
+      CAPTURE(shape.name);
+      const Topology topology = built(shape.cluster);
+      for (const algorithms::AlgorithmInfo& algorithm : algorithms::all())
+        for (const Shortcuts shortcuts : {Shortcuts::automatic, Shortcuts::fold, Shortcuts::plain}) {
+          Simulator simulator(topology);
+          const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 1024;
+          // Sizes that divide, then remainders, then other slices, and back.
+          for (const std::int64_t bytes : {even, 2 * even, even + 4, 40 * even, even}) {
+            CAPTURE(bytes);
+            const auto schedule = schedule_of(std::string(algorithm.name), bytes, topology, {});
+            if (!schedule) continue;
+            RunOptions options;
+            options.shortcuts = shortcuts;
+            const std::vector<Job> jobs = {Job{&*schedule, {}, {}, -1}};
+            require_same(simulator.run(jobs, options), simulate(topology, jobs, options));
+          }
+        }
     }
   }
 }
