@@ -3,9 +3,10 @@
 namespace collsim {
 namespace {
 
-std::vector<FluidNetwork::Use> uses(const Instance& instance, std::uint32_t first_hop,
-                                    std::uint32_t hop_end) {
-  std::vector<FluidNetwork::Use> route;
+using Uses = std::vector<FluidNetwork::Use>;
+
+const Uses& uses(const Instance& instance, std::uint32_t first_hop, std::uint32_t hop_end, Uses& route) {
+  route.clear();
   for (std::uint32_t hop = first_hop; hop < hop_end; ++hop)
     route.push_back({instance.hops[hop].resource, instance.hops[hop].weight});
   return route;
@@ -14,17 +15,20 @@ std::vector<FluidNetwork::Use> uses(const Instance& instance, std::uint32_t firs
 }  // namespace
 
 LocalFlows add_flows(FluidNetwork& network, const Instance& instance) {
+  network.reserve(instance.resources.size(), instance.connections.size() + instance.groups.size(),
+                  instance.hops.size());
+  Uses route;
   for (const Instance::Resource& resource : instance.resources)
     network.add_resource(resource.capacity, resource.changes);
   // In the order of their sending streams: flows of one exclusive key lie together.
   for (const Instance::Connection& connection : instance.connections) {
     const Schedule& schedule = *instance.jobs[instance.streams[connection.sender].job].schedule;
-    network.add_flow(uses(instance, connection.first_hop, connection.hop_end), schedule.channel_bandwidth,
-                     connection.sender);
+    network.add_flow(uses(instance, connection.first_hop, connection.hop_end, route),
+                     schedule.channel_bandwidth, connection.sender);
   }
   for (std::size_t id = 0; id < instance.groups.size(); ++id) {
     const Instance::Group& group = instance.groups[id];
-    network.add_flow(uses(instance, group.first_hop, group.hop_end), group.rate_max,
+    network.add_flow(uses(instance, group.first_hop, group.hop_end, route), group.rate_max,
                      (std::uint64_t{1} << 33) + id);
   }
   LocalFlows local;

@@ -167,6 +167,10 @@ class Builder {
   void add_streams(const Job& job, std::uint32_t number, const std::vector<MemberIndex>& members) {
     const Schedule& schedule = *job.schedule;
     const std::uint32_t first_program = instance_.programs.add(schedule);
+    std::size_t total = instance_.streams.size();
+    for (Rank rank = 0; rank < schedule.ranks; ++rank)
+      total += static_cast<std::size_t>(schedule.stream_count(rank));
+    instance_.streams.reserve(total);
     Binding binding;
     for (Rank rank = 0; rank < schedule.ranks; ++rank) {
       const std::uint32_t rank_streams = count_of(instance_.streams);
@@ -197,9 +201,18 @@ class Builder {
           instance_.member_slots.push_back(member_of(members[static_cast<std::size_t>(group)], rank));
         instance_.streams.push_back(stream);
       }
+      if (rank == 0) reserve_like_first(static_cast<std::size_t>(schedule.ranks));
     }
     instance_.send_to.resize(first_peer_ + peers_.size(), none);
     instance_.receive_from.resize(first_peer_ + peers_.size(), none);
+  }
+
+  // Most ranks are like the first: room for all of them at once.
+  void reserve_like_first(std::size_t ranks) {
+    instance_.bases.reserve(instance_.bases.size() * ranks);
+    instance_.stream_slots.reserve(instance_.stream_slots.size() * ranks);
+    instance_.member_slots.reserve(instance_.member_slots.size() * ranks);
+    peers_.reserve(peers_.size() * ranks);
   }
 
   static std::uint32_t member_of(const MemberIndex& index, Rank rank) {

@@ -32,6 +32,13 @@ Int128 floor_division(Int128 value, std::uint32_t divisor) {
 
 // ---------------------------------------------------------------- construction
 
+void FluidNetwork::reserve(std::size_t resources, std::size_t flows, std::size_t uses) {
+  resources_.reserve(resources);
+  flows_.reserve(flows);
+  exclusive_.reserve(flows);
+  hops_.reserve(uses);
+}
+
 ResourceId FluidNetwork::add_resource(Bandwidth capacity, bool changes) {
   COLLSIM_CHECK(!frozen_ && capacity.bytes_per_second() > 0);
   Resource resource;
@@ -113,7 +120,6 @@ void FluidNetwork::drop(const std::vector<char>& slack) {
     flow.route_size = kept - begin;
   }
   hops_.resize(kept);
-  hops_.shrink_to_fit();
 }
 
 std::int64_t FluidNetwork::solo_of(const Flow& flow) const {

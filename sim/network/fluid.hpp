@@ -55,6 +55,8 @@ class FluidNetwork {
     Duration delay;
   };
 
+  // Room for so many, to save time.
+  void reserve(std::size_t resources, std::size_t flows, std::size_t uses);
   // `changes`: its capacity may be set later. REQUIRES: capacity > 0
   ResourceId add_resource(Bandwidth capacity, bool changes = false);
   // Flows with equal `exclusive` never drain at once and must be added one after the other. A resource occurs
