@@ -43,6 +43,10 @@ std::size_t folding_limit(const Instance& instance, const RunOptions& options) {
   return options.shortcuts == Shortcuts::fold ? elements : elements / 2;
 }
 
+bool may_sweep(const RunOptions& options) {
+  return options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep;
+}
+
 // Every waiting rank is to be named after a deadlock, not one of each class.
 RunOptions plainly(RunOptions options) {
   options.shortcuts = Shortcuts::plain;
@@ -103,6 +107,22 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
   if (prepared_->tried_to_fold || !worth_folding(prepared_->whole, options)) return;
   prepared_->folded = fold(prepared_->whole, folding_limit(prepared_->whole, options));
   prepared_->tried_to_fold = true;
+}
+
+Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& options,
+                             const std::vector<CapacityChange>& changes) {
+  constexpr std::int64_t swept_a_second = 400'000'000;
+  constexpr std::int64_t by_events_a_second = 1'500'000;
+  prepare(jobs, options, changes);
+  const Instance& ran = prepared_->folded ? prepared_->folded->instance : prepared_->whole;
+  Estimate estimate;
+  estimate.method.sweeps = may_sweep(options) && sweeps(ran, options);
+  estimate.method.streams = static_cast<std::int64_t>(prepared_->whole.streams.size());
+  estimate.method.classes = static_cast<std::int64_t>(ran.streams.size());
+  estimate.messages = messages_of(prepared_->whole);
+  estimate.simulated = messages_of(ran);
+  estimate.seconds = estimate.simulated / (estimate.method.sweeps ? swept_a_second : by_events_a_second);
+  return estimate;
 }
 
 RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options,

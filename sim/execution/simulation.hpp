@@ -95,6 +95,15 @@ struct RunResult {
   std::vector<BlockedStream> blocked;  // status deadlock: every stream that did not end
 };
 
+// What a run would take, before it starts. Times are rough, by the rates that tests/bench measures on one
+// core.
+struct Estimate {
+  RunMethod method;
+  std::int64_t messages = 0;   // represented
+  std::int64_t simulated = 0;  // messages and aggregations of the classes that would be run
+  std::int64_t seconds = 0;    // rounded down
+};
+
 // Runs jobs on one topology. A Simulator keeps what it found of the routes and classes of the last schedule,
 // so that the next one of the same shape with another size starts at once: use one for a list of sizes. The
 // topology must outlive it. REQUIRES of run(): every aggregation group of every job has a path on the
@@ -106,6 +115,9 @@ class Simulator {
   Simulator(Simulator&&) noexcept;
   RunResult run(const std::vector<Job>& jobs, const RunOptions& options,
                 const std::vector<CapacityChange>& changes = {});
+  // Finds routes and classes, which a run() of the same jobs then does not do again, and runs nothing.
+  Estimate estimate(const std::vector<Job>& jobs, const RunOptions& options,
+                    const std::vector<CapacityChange>& changes = {});
 
  private:
   struct Prepared;

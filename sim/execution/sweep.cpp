@@ -76,11 +76,15 @@ class Sweep {
   Sweep(const Instance& instance, const RunOptions& options)
       : instance_(instance), options_(options), programs_(instance.programs) {}
 
-  std::optional<Outcome> run() {
-    if (!suitable() || !add_lanes()) return std::nullopt;
+  bool applies() {
+    if (!suitable() || !add_lanes()) return false;
     add_flows(network_, instance_);
     network_.freeze();
-    if (!network_.static_rates()) return std::nullopt;
+    return network_.static_rates();
+  }
+
+  std::optional<Outcome> run() {
+    if (!applies()) return std::nullopt;
     for (Lane& lane : lanes_) prepare(lane);
     if (!choose_window()) return std::nullopt;
     for (Lane& lane : lanes_) prepare_rows(lane);
@@ -587,6 +591,10 @@ class Sweep {
 };
 
 }  // namespace
+
+bool sweeps(const Instance& instance, const RunOptions& options) {
+  return Sweep(instance, options).applies();
+}
 
 std::optional<Outcome> sweep(const Instance& instance, const RunOptions& options) {
   return Sweep(instance, options).run();

@@ -22,6 +22,9 @@
 
 namespace collsim {
 
+// Whether sweep() would start on the instance.
+bool sweeps(const Instance& instance, const RunOptions& options);
+
 std::optional<Outcome> sweep(const Instance& instance, const RunOptions& options);
 
 }  // namespace collsim

@@ -231,4 +231,27 @@ TEST_SUITE("sim/execution") {
         }
     }
   }
+
+  TEST_CASE("A Simulator says beforehand how it would run and what that takes") {
+    const Topology topology = built(fat_tree(16, 4, 4, 3, 8));
+    AlgorithmOptions options;
+    options.channels = 1;
+    const auto schedule = schedule_of("ring", 64 * 4 * 1024, topology, options);
+    REQUIRE(schedule);
+    const std::vector<Job> jobs = {Job{&*schedule, {}, {}, -1}};
+    Simulator simulator(topology);
+    RunOptions run_options;
+    run_options.shortcuts = Shortcuts::fold;
+    const Estimate estimate = simulator.estimate(jobs, run_options);
+    const RunResult result = simulator.run(jobs, run_options);
+    CHECK(estimate.messages == result.messages);
+    CHECK(estimate.messages == 64 * 126);
+    CHECK(estimate.method.classes == result.method.classes);
+    CHECK(estimate.method.classes < estimate.method.streams);
+    CHECK(2 * estimate.simulated + 1 == result.events);
+    CHECK_FALSE(estimate.method.sweeps);
+    run_options.shortcuts = Shortcuts::automatic;
+    CHECK(simulator.estimate(jobs, run_options).method.sweeps);
+    CHECK(simulator.run(jobs, run_options).method.sweeps);
+  }
 }
