@@ -62,8 +62,8 @@ ScheduleOrReason two_shot(const Collective& collective, const Placement& placeme
       return;
     }
     binding.program = stream;
-    for (std::int32_t i = 0; i + 1 < ranks; ++i)
-      binding.peers.push_back(Peer{(rank - 1 - i + ranks) % ranks, stream});
+    for (Rank peer = rank; peer-- > 0;) binding.peers.push_back(Peer{peer, stream});
+    for (Rank peer = ranks; --peer > rank;) binding.peers.push_back(Peer{peer, stream});
   };
   Symmetry next;
   next.name = "next rank";

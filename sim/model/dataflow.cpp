@@ -69,8 +69,8 @@ struct DataflowGraph::GroupUse {
   Rank rank;
   std::int32_t stream;
   std::uint32_t place;
-  std::int64_t posts;
-  std::int64_t collects;
+  bool posts;
+  bool collects;
 };
 
 namespace {
@@ -147,6 +147,8 @@ DataflowGraph::DataflowGraph(const Schedule& schedule) : schedule_(schedule) {
       reserve_alike(links_, schedule.ranks);
       reserve_alike(waits_, schedule.ranks);
       reserve_alike(ends, schedule.ranks);
+      reserve_alike(memberships_, schedule.ranks);
+      reserve_alike(uses, schedule.ranks);
     }
   }
   if (!failures_.empty()) return;
@@ -218,8 +220,8 @@ void DataflowGraph::add_stream(Rank rank, std::int32_t number, const Binding& bi
   for (std::size_t slot = 0; slot < facts.groups.size(); ++slot) {
     const auto place = static_cast<std::uint32_t>(memberships_.size());
     memberships_.push_back(Membership{binding.groups[slot], -1});
-    uses.push_back(
-        {binding.groups[slot], rank, global, place, facts.groups[slot].posts, facts.groups[slot].collects});
+    uses.push_back({binding.groups[slot], rank, global, place, facts.groups[slot].posts > 0,
+                    facts.groups[slot].collects > 0});
   }
 }
 
@@ -324,9 +326,23 @@ void DataflowGraph::join_pair(const End* sender, const End* receiver) {
   links_[receiver->link] = number;
 }
 
+// Stable; groups that do not exist come first and last. Counting, because most schedules that have groups
+// have as many as ranks.
+void DataflowGraph::sort_by_group(std::vector<GroupUse>& uses, std::int32_t groups) {
+  const auto place_of = [groups](const GroupUse& use) {
+    return static_cast<std::size_t>(std::clamp(use.group, -1, groups) + 1);
+  };
+  std::vector<std::size_t> next(static_cast<std::size_t>(groups) + 3);
+  for (const GroupUse& use : uses) ++next[place_of(use) + 1];
+  for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  std::vector<GroupUse> sorted(uses.size());
+  for (const GroupUse& use : uses) sorted[next[place_of(use)]++] = use;
+  uses = std::move(sorted);
+}
+
 void DataflowGraph::resolve_groups(std::vector<GroupUse>& uses) {
-  std::stable_sort(uses.begin(), uses.end(),
-                   [](const GroupUse& a, const GroupUse& b) { return a.group < b.group; });
+  sort_by_group(uses, std::max(schedule_.group_count, 0));
+  groups_.reserve(static_cast<std::size_t>(std::max(schedule_.group_count, 0)));
   for (std::int32_t group = 0; group < schedule_.group_count; ++group)
     groups_.push_back(schedule_.group(group));
   collectors_.assign(groups_.size(), 0);
@@ -354,18 +370,17 @@ void DataflowGraph::resolve_groups(std::vector<GroupUse>& uses) {
     for (; use != uses.end() && use->group == group; ++use) {
       const std::int32_t member = member_of[static_cast<std::size_t>(use->rank)];
       const auto place = static_cast<std::size_t>(std::max(member, 0));
-      if (member < 0 || (use->posts > 0 && posters[place] >= 0) ||
-          (use->collects > 0 && takers[place] >= 0)) {
+      if (member < 0 || (use->posts && posters[place] >= 0) || (use->collects && takers[place] >= 0)) {
         fail(use->rank, local_number(use->stream), -1,
              text(group) + "rank " + std::to_string(use->rank) +
                  (member < 0 ? " is no member" : " uses it in two streams"));
         continue;
       }
-      if (use->collects > 0 && members.mode == AggregationMode::reduce && member != members.root)
+      if (use->collects && members.mode == AggregationMode::reduce && member != members.root)
         fail(use->rank, local_number(use->stream), -1,
              text(group) + "rank " + std::to_string(use->rank) + " collects, but only the root receives");
-      if (use->posts > 0) posters[place] = use->stream;
-      if (use->collects > 0) {
+      if (use->posts) posters[place] = use->stream;
+      if (use->collects) {
         takers[place] = use->stream;
         ++collectors_[static_cast<std::size_t>(group)];
       }
@@ -399,15 +414,20 @@ void DataflowGraph::find_components(const std::vector<GroupUse>& uses) {
   for (const Connection& connection : connections_) unite(connection.sender, connection.receiver);
   for (std::size_t i = 1; i < uses.size(); ++i)
     if (uses[i].group == uses[i - 1].group) unite(uses[i].stream, uses[i - 1].stream);
-  region_ranges_.assign(streams_.size(), RegionRange{});
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
     const Stream& fixed = streams_[stream];
     const std::size_t waits = facts_[static_cast<std::size_t>(fixed.program)].streams;
     for (std::size_t slot = 0; slot < waits; ++slot)
       unite(static_cast<std::int32_t>(stream), waits_of(fixed)[slot]);
   }
-  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream)
     parent[stream] = root_of(static_cast<std::int32_t>(stream));
+  // From roots to components numbered from 0; a root comes before its streams.
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    const bool is_root = parent[stream] == static_cast<std::int32_t>(stream);
+    parent[stream] = is_root ? static_cast<std::int32_t>(region_ranges_.size())
+                             : parent[static_cast<std::size_t>(parent[stream])];
+    if (is_root) region_ranges_.emplace_back();
     const Stream& fixed = streams_[stream];
     RegionRange& range = region_ranges_[static_cast<std::size_t>(parent[stream])];
     for (const ProgramFacts::Regions& named : facts_[static_cast<std::size_t>(fixed.program)].regions) {
@@ -419,10 +439,10 @@ void DataflowGraph::find_components(const std::vector<GroupUse>& uses) {
 }
 
 bool DataflowGraph::touches(std::int32_t stream, std::int64_t first, std::int64_t count) const {
-  const auto root = static_cast<std::size_t>(components_[static_cast<std::size_t>(stream)]);
+  const auto component = static_cast<std::size_t>(components_[static_cast<std::size_t>(stream)]);
   const std::int64_t last_region = schedule_.layout.regions() - 1;
   const std::int64_t blocks = schedule_.layout.blocks();
-  const RegionRange& range = region_ranges_[root];
+  const RegionRange& range = region_ranges_[component];
   // Whatever lies outside the layout is found in the first or last batch.
   const std::int64_t least = std::clamp<std::int64_t>(range.least, 0, last_region) * blocks;
   const std::int64_t end = (std::clamp<std::int64_t>(range.most, 0, last_region) + 1) * blocks;

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -112,6 +111,7 @@ class DataflowGraph {
   void check_waits(Rank rank);
   void connect(std::vector<End>& ends);
   void join_pair(const End* sender, const End* receiver);
+  static void sort_by_group(std::vector<GroupUse>& uses, std::int32_t groups);
   void resolve_groups(std::vector<GroupUse>& uses);
   void find_components(const std::vector<GroupUse>& uses);
   void fail(Rank rank, std::int32_t stream, std::int64_t step, std::string text);
@@ -132,8 +132,8 @@ class DataflowGraph {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     std::int64_t most = -1;
   };
-  std::vector<std::int32_t> components_;    // [stream]: the first stream of those that depend on each other
-  std::vector<RegionRange> region_ranges_;  // [first stream of a component]
+  std::vector<std::int32_t> components_;    // [stream]: number of those that depend on each other
+  std::vector<RegionRange> region_ranges_;  // [component]
   std::int64_t messages_ = 0;
   bool single_blocks_ = true;
 
@@ -195,8 +195,9 @@ class Dataflow {
     bool any = false;               // sum holds a contribution
     Chunk chunk;                    // of the first contribution, or of the first post
     std::int32_t poster = -1;       // who gave that
-    std::int64_t first_result = 0;  // number of results.front()
-    std::deque<Result> results;
+    std::int64_t first_result = 0;  // number of results[0]
+    std::vector<Result> results;
+    std::size_t taken = 0;                 // of results, by all
     std::vector<std::int64_t> collected;   // [member]
     std::vector<std::int32_t> collectors;  // [member]: stream that waits for a result, or -1
   };
@@ -219,6 +220,7 @@ class Dataflow {
   bool aggregate(Step& step, DataflowGraph::Membership place);
   bool collect(Step& step, DataflowGraph::Membership place);
   void complete(std::int32_t group);
+  void forget_taken(Aggregation& aggregation);
   void advance(std::int32_t stream);
   void wake_waiters(Position& at);
   bool inside(const Step& step, const Chunk& chunk);
@@ -491,12 +493,22 @@ bool Dataflow<Memory>::collect(Step& step, DataflowGraph::Membership place) {
   step.posts = nullptr;
   ++aggregation.collected[member];
   --result.collectors;
-  while (!aggregation.results.empty() && aggregation.results.front().collectors == 0) {
-    memory_.release(aggregation.results.front().payload, aggregation.results.front().chunk);
-    aggregation.results.pop_front();
-    ++aggregation.first_result;
-  }
+  forget_taken(aggregation);
   return true;
+}
+
+// Releases the results that nobody will ask for; moves the rest up once it is the smaller half.
+template <class Memory>
+void Dataflow<Memory>::forget_taken(Aggregation& aggregation) {
+  std::vector<Result>& results = aggregation.results;
+  while (aggregation.taken < results.size() && results[aggregation.taken].collectors == 0) {
+    memory_.release(results[aggregation.taken].payload, results[aggregation.taken].chunk);
+    ++aggregation.taken;
+  }
+  if (2 * aggregation.taken < results.size()) return;
+  results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(aggregation.taken));
+  aggregation.first_result += static_cast<std::int64_t>(aggregation.taken);
+  aggregation.taken = 0;
 }
 
 template <class Memory>

@@ -20,6 +20,12 @@ inline bool is_local(OperationKind kind) {
   return kind == OperationKind::copy || kind == OperationKind::reduce;
 }
 
+// Mathematical mod, never negative; mostly without a division. REQUIRES: modulus >= 1
+inline std::int64_t modulo(std::int64_t value, std::int64_t modulus) {
+  if (value >= modulus || value < -modulus) value %= modulus;
+  return value < 0 ? value + modulus : value;
+}
+
 struct ProgramFacts {
   struct PeerUse {
     std::int64_t sends = 0;

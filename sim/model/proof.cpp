@@ -83,23 +83,6 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   return pass(graph, 0, cells, findings, proof);
 }
 
-Proof prove_all_cells(const Schedule& schedule) {
-  Proof proof;
-  const DataflowGraph graph(schedule);
-  proof.messages = graph.messages();
-  proof.failures = graph.failures();
-  if (!proof.failures.empty()) return proof;
-  Findings findings;
-  if (!all_passes(graph, findings, proof)) return proof;
-  proof.deadlock_freedom = DeadlockFreedom::run;
-  proof.cells_traced = schedule.layout.cells();
-  if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
-  judge(graph, findings.conflicts, proof.failures);
-  if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
-  proof.proven = proof.failures.empty();
-  return proof;
-}
-
 // What executing all cells would cost.
 struct Size {
   std::int64_t streams = 0;
@@ -158,6 +141,23 @@ const char* name_of(DeadlockFreedom shown) {
       return "quotient";
   }
   return "unknown";
+}
+
+Proof prove_all_cells(const Schedule& schedule) {
+  Proof proof;
+  const DataflowGraph graph(schedule);
+  proof.messages = graph.messages();
+  proof.failures = graph.failures();
+  if (!proof.failures.empty()) return proof;
+  Findings findings;
+  if (!all_passes(graph, findings, proof)) return proof;
+  proof.deadlock_freedom = DeadlockFreedom::run;
+  proof.cells_traced = schedule.layout.cells();
+  if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
+  judge(graph, findings.conflicts, proof.failures);
+  if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
+  proof.proven = proof.failures.empty();
+  return proof;
 }
 
 Proof prove(const Schedule& schedule) {

@@ -56,5 +56,7 @@ struct Proof {
 };
 
 Proof prove(const Schedule& schedule);
+// All cells, whatever it costs; to compare with.
+Proof prove_all_cells(const Schedule& schedule);
 
 }  // namespace collsim

@@ -30,15 +30,17 @@ std::int64_t greatest_divisor(std::int64_t a, std::int64_t b) {
   return a;
 }
 
-std::int64_t floor_ratio(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+// a / b rounded down. REQUIRES: b >= 1
+std::int64_t floor_ratio(std::int64_t a, std::int64_t b) {
+  if (b == 1) return a;
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
 
 // Appends the trips below `trips` in which the position (start + k * stride) mod modulus is `wanted`.
 void solve_position(std::int64_t start, std::int64_t stride, std::int64_t modulus, std::int64_t wanted,
                     std::int64_t trips, std::vector<std::int64_t>& solutions) {
-  stride %= modulus;
-  if (stride < 0) stride += modulus;
-  std::int64_t distance = (wanted - start) % modulus;
-  if (distance < 0) distance += modulus;
+  stride = modulo(stride, modulus);
+  const std::int64_t distance = modulo(wanted - start, modulus);
   std::int64_t first = 0;
   std::int64_t period = 1;
   if (stride == 0) {

@@ -23,16 +23,11 @@ bool permutes(const Rotation& rotation, std::int64_t least, std::int64_t end) {
 
 std::int64_t base_of(const std::int64_t* bases, std::int8_t slot) { return slot < 0 ? 0 : bases[slot]; }
 
-std::int64_t modulo(std::int64_t value, std::int64_t modulus) {
-  value %= modulus;
-  return value < 0 ? value + modulus : value;
-}
-
 // The block at which the image of the blocks [first, first + span) begins, or -1 where it is no range.
 std::int64_t image_of(const Rotation& digit, std::int64_t first, std::int64_t span) {
   if (!turns(digit)) return first;
   if (first < 0 || first + span > digit.end) return -1;
-  if (first % digit.unit + span <= digit.unit) return digit(first);
+  if ((digit.unit == 1 ? 0 : first % digit.unit) + span <= digit.unit) return digit(first);
   const std::int64_t turn = digit.unit * digit.modulus;
   return first % turn == 0 && span % turn == 0 ? first : -1;
 }
@@ -219,7 +214,7 @@ class Verifier {
     return symmetry_.group ? symmetry_.group(group) : group;
   }
 
-  // The image of a group has the images of its members, and of its root.
+  // The image of a group has the images of its members, and of its root where the root matters.
   bool check_groups() {
     std::vector<char> hit(used_groups_.size());
     for (std::size_t number = 0; number < used_groups_.size(); ++number) {
@@ -237,8 +232,9 @@ class Verifier {
         alike = alike && member >= 0 && member < schedule_.ranks;
         if (alike) member = images_[static_cast<std::size_t>(member)];
       }
-      alike = alike && group.members[static_cast<std::size_t>(group.root)] ==
-                           other.members[static_cast<std::size_t>(other.root)];
+      const bool rooted = group.mode != AggregationMode::all_reduce;
+      alike = alike && (!rooted || group.members[static_cast<std::size_t>(group.root)] ==
+                                       other.members[static_cast<std::size_t>(other.root)]);
       std::sort(group.members.begin(), group.members.end());
       std::sort(other.members.begin(), other.members.end());
       if (!alike || group.members != other.members) return refuse(text + std::to_string(image));
