@@ -29,9 +29,9 @@ bool uniform(const Instance& instance) {
 // Folding costs some passes over all uses of resources; it pays where each is used for many messages.
 bool worth_folding(const Instance& instance, const RunOptions& options) {
   if (options.shortcuts != Shortcuts::automatic) return options.shortcuts == Shortcuts::fold;
-  constexpr std::int64_t messages_min = 1'000'000;
-  constexpr std::int64_t messages_a_hop_min = 20;
-  const std::int64_t messages = messages_of(instance);
+  constexpr std::int64_t messages_min = 20'000;
+  constexpr std::int64_t messages_a_hop_min = 2;
+  const std::int64_t messages = messages_of(instance) * options.alike_runs;
   return messages >= messages_min &&
          messages >= messages_a_hop_min * static_cast<std::int64_t>(instance.hops.size());
 }
@@ -80,6 +80,9 @@ struct Simulator::Prepared {
   Shortcuts shortcuts = Shortcuts::automatic;
   bool reusable = false;  // a single job on all ranks, no capacity changes
   bool tried_to_fold = false;
+  bool use_folded = false;
+
+  const Instance& ran() const;
 };
 
 Simulator::Simulator(const Topology& topology) : topology_(&topology) {}
@@ -104,17 +107,22 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
     prepared_->reusable = reusable;
     prepared_->shortcuts = options.shortcuts;
   }
-  if (prepared_->tried_to_fold || !worth_folding(prepared_->whole, options)) return;
+  prepared_->use_folded = worth_folding(prepared_->whole, options);
+  if (prepared_->tried_to_fold || !prepared_->use_folded) return;
   prepared_->folded = fold(prepared_->whole, folding_limit(prepared_->whole, options));
   prepared_->tried_to_fold = true;
 }
+
+// What this point is to be run on; a folded instance left by an earlier point is used only where this one
+// would have been folded by itself.
+const Instance& Simulator::Prepared::ran() const { return use_folded && folded ? folded->instance : whole; }
 
 Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& options,
                              const std::vector<CapacityChange>& changes) {
   constexpr std::int64_t swept_a_second = 400'000'000;
   constexpr std::int64_t by_events_a_second = 1'500'000;
   prepare(jobs, options, changes);
-  const Instance& ran = prepared_->folded ? prepared_->folded->instance : prepared_->whole;
+  const Instance& ran = prepared_->ran();
   Estimate estimate;
   estimate.method.sweeps = may_sweep(options) && sweeps(ran, options);
   estimate.method.streams = static_cast<std::int64_t>(prepared_->whole.streams.size());
@@ -128,16 +136,17 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
 RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options,
                          const std::vector<CapacityChange>& changes) {
   prepare(jobs, options, changes);
-  const std::optional<Folded>& folded = prepared_->folded;
   const Instance& whole = prepared_->whole;
-  const Instance& ran = folded ? folded->instance : whole;
+  const Instance& ran = prepared_->ran();
+  const bool folded = &ran != &whole;
   std::optional<Outcome> swept;
   if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep)
     swept = sweep(ran, options);
   const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, changes).run();
   if (folded && outcome.status == RunStatus::deadlock)
     return simulate(*topology_, jobs, plainly(options), changes);
-  RunResult result = result_of(*topology_, whole, ran, outcome, folded ? folded->classes : Classes{});
+  RunResult result =
+      result_of(*topology_, whole, ran, outcome, folded ? prepared_->folded->classes : Classes{});
   result.method.sweeps = swept.has_value();
   result.method.streams = static_cast<std::int64_t>(whole.streams.size());
   result.method.classes = static_cast<std::int64_t>(ran.streams.size());

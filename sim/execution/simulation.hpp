@@ -47,6 +47,9 @@ struct RunOptions {
   Duration credit_latency;   // from a receive's completion to the sender seeing the free slot
   bool explain = false;      // follow the critical path
   Shortcuts shortcuts = Shortcuts::automatic;
+  // About how many runs of this shape one Simulator will do: folding, done once, pays sooner. Part of the
+  // question, not of the Simulator's past, so that a result never depends on what ran before.
+  std::int64_t alike_runs = 1;
   std::int64_t events_max = std::numeric_limits<std::int64_t>::max();
 };
 
