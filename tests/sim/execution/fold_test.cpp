@@ -60,6 +60,52 @@ ClusterSpec grid(std::vector<int> dimensions, FabricKind kind = FabricKind::toru
   return cluster;
 }
 
+ClusterSpec one_node(int gpus, InterconnectKind kind) {
+  ClusterSpec cluster = nodes_of(1, gpus, 0);
+  cluster.node.interconnect.kind = kind;
+  cluster.node.interconnect.reduction.enabled = false;
+  return cluster;
+}
+
+ClusterSpec fabric_of(int nodes, FabricKind kind) {
+  ClusterSpec cluster = grid({nodes}, kind);
+  cluster.fabric.dimensions.clear();
+  return cluster;
+}
+
+ClusterSpec dragonfly() {
+  ClusterSpec cluster = fabric_of(24, FabricKind::dragonfly);
+  cluster.fabric.dragonfly_routers = 4;
+  cluster.fabric.dragonfly_nodes = 2;
+  cluster.fabric.dragonfly_global_links = 1;
+  return cluster;
+}
+
+ClusterSpec cube_mesh_nodes() {
+  ClusterSpec cluster = fat_tree(3, 8, 4, 2, 8);
+  cluster.node.interconnect.kind = InterconnectKind::hybrid_cube_mesh;
+  cluster.node.interconnect.reduction.enabled = false;
+  return cluster;
+}
+
+ClusterSpec oversubscribed() {
+  ClusterSpec cluster = fat_tree(8, 4, 4, 2, 12);
+  cluster.fabric.oversubscription_numerator = 2;
+  return cluster;
+}
+
+ClusterSpec hashed() {
+  ClusterSpec cluster = fat_tree(8, 4, 4, 2, 8);
+  cluster.fabric.routing = RoutingKind::hash;
+  return cluster;
+}
+
+ClusterSpec two_planes() {
+  ClusterSpec cluster = nodes_of(1, 8, 0);
+  cluster.node.interconnect.planes = 2;
+  return cluster;
+}
+
 std::vector<Shape> shapes() {
   return {
       {"one node of 8", nodes_of(1, 8, 0)},
@@ -75,6 +121,30 @@ std::vector<Shape> shapes() {
       {"torus 3 x 5 x 7", grid({3, 5, 7})},
       {"mesh 4 x 6", grid({4, 6}, FabricKind::mesh)},
       {"torus 8 x 8 x 2", grid({8, 8, 2})},
+      {"torus 5, mesh of one row", grid({5}, FabricKind::mesh)},
+      {"full mesh of 8 GPUs", one_node(8, InterconnectKind::full_mesh)},
+      {"cube mesh of 8 GPUs", one_node(8, InterconnectKind::hybrid_cube_mesh)},
+      {"ring of 6 GPUs", one_node(6, InterconnectKind::ring)},
+      {"PCIe tree of 8 GPUs", one_node(8, InterconnectKind::pcie)},
+      {"3 x 8 cube meshes with 4 NICs", cube_mesh_nodes()},
+      {"hypercube of 16", fabric_of(16, FabricKind::hypercube)},
+      {"dragonfly of 24", dragonfly()},
+      {"8 x 4, oversubscribed 2:1", oversubscribed()},
+      {"8 x 4, hashed routes", hashed()},
+      {"8 GPUs on two planes", two_planes()},
+  };
+}
+
+// Up to 512 ranks: what two_shot, with a connection a pair, would take too long for.
+std::vector<Shape> large_shapes() {
+  return {
+      {"32 x 8 = 256, fat tree", fat_tree(32, 8, 8, 2, 32)},
+      {"64 x 8 = 512, three levels", fat_tree(64, 8, 8, 3, 16)},
+      {"61 x 8 = 488, three levels, part-filled", fat_tree(61, 8, 8, 3, 16)},
+      {"64 x 8 = 512, rails", fat_tree(64, 8, 8, 2, 64, FabricKind::rail_fat_tree)},
+      {"torus 8 x 8 x 8", grid({8, 8, 8})},
+      {"torus 7 x 11 x 3", grid({7, 11, 3})},
+      {"mesh 16 x 16", grid({16, 16}, FabricKind::mesh)},
   };
 }
 
@@ -146,6 +216,45 @@ TEST_SUITE("sim/execution") {
     }
     CHECK(folded_runs > 60);
     CHECK(swept_runs > 50);
+  }
+
+  TEST_CASE("Folded and swept runs equal the plain one up to 512 ranks") {
+    for (const Shape& shape : large_shapes()) {
+      CAPTURE(shape.name);
+      const Topology topology = built(shape.cluster);
+      const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 64;
+      for (const algorithms::AlgorithmInfo& algorithm : algorithms::all()) {
+        if (algorithm.name == "two_shot") continue;
+        CAPTURE(algorithm.name);
+        for (const std::int64_t bytes : {even, even + 4}) {
+          AlgorithmOptions options;
+          if (algorithm.name == "ring") options.channels = 2;
+          const auto schedule = schedule_of(std::string(algorithm.name), bytes, topology, options);
+          if (!schedule) continue;
+          const RunResult plain = run(topology, *schedule, Shortcuts::plain);
+          require_same(plain, run(topology, *schedule, Shortcuts::fold));
+          require_same(plain, run(topology, *schedule, Shortcuts::automatic));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("Folded and swept runs equal the plain one at 1,024 and 2,048 ranks") {
+    for (const int nodes : {128, 256}) {
+      const Topology topology = built(fat_tree(nodes, 8, 8, 3, 32));
+      for (const std::string name : {"ring", "cascade", "binomial_tree", "double_binary_tree", "sharp"}) {
+        CAPTURE(nodes);
+        CAPTURE(name);
+        AlgorithmOptions options;
+        if (name == "double_binary_tree") options.slices = 1;
+        if (name != "cascade" && name != "sharp" && name != "binomial_tree") options.channels = 1;
+        const auto schedule = schedule_of(name, std::int64_t{topology.ranks()} * 4096, topology, options);
+        REQUIRE(schedule);
+        const RunResult plain = run(topology, *schedule, Shortcuts::plain);
+        require_same(plain, run(topology, *schedule, Shortcuts::fold));
+        require_same(plain, run(topology, *schedule, Shortcuts::automatic));
+      }
+    }
   }
 
   TEST_CASE("Slow links and capacity changes split classes and nothing else") {
