@@ -60,7 +60,39 @@ class InstanceGraph {
     return result;
   }
 
+  // Whether two vertices of one colour really have in common what their colour says.
+  bool alike(std::uint32_t a, std::uint32_t b) const {
+    if (a >= first_resource_)
+      return alike(instance_.resources[a - first_resource_], instance_.resources[b - first_resource_]);
+    if (a >= first_group_)
+      return alike(instance_.groups[a - first_group_], instance_.groups[b - first_group_]);
+    if (a >= first_member_) {
+      const Instance::Member& one = instance_.members[a - first_member_];
+      const Instance::Member& other = instance_.members[b - first_member_];
+      return one.receives == other.receives && one.down_latency == other.down_latency;
+    }
+    if (a >= first_connection_)
+      return instance_.connections[a - first_connection_].latency ==
+             instance_.connections[b - first_connection_].latency;
+    return alike(instance_.streams[a], instance_.streams[b]);
+  }
+
  private:
+  static bool alike(const Instance::Resource& a, const Instance::Resource& b) {
+    return a.capacity == b.capacity && a.link.exists() == b.link.exists() && !a.changes && !b.changes;
+  }
+  static bool alike(const Instance::Group& a, const Instance::Group& b) {
+    return a.job == b.job && a.members == b.members && a.up_latency_max == b.up_latency_max &&
+           a.down_latency_max == b.down_latency_max && a.rate_max == b.rate_max &&
+           a.operations_max == b.operations_max;
+  }
+  bool alike(const Instance::Stream& a, const Instance::Stream& b) const {
+    if (a.program != b.program || a.job != b.job || a.base_count != b.base_count) return false;
+    const auto first = instance_.bases.begin();
+    return instance_.programs.programs[a.program].uniform ||
+           std::equal(first + a.bases, first + a.bases + a.base_count, first + b.bases);
+  }
+
   static std::uint64_t hash(std::initializer_list<std::uint64_t> words) {
     std::uint64_t result = 0;
     for (const std::uint64_t word : words) result = mix64(result ^ mix64(word));
@@ -285,13 +317,21 @@ class Quotient {
   Instance folded_;
 };
 
+// Colours are hashes: no collision may put unlike elements into one class.
+bool all_alike(const InstanceGraph& graph, const Partition& partition) {
+  for (const auto& members : partition.members)
+    for (std::size_t index = 1; index < members.size(); ++index)
+      if (!graph.alike(members.front(), members[index])) return false;
+  return true;
+}
+
 }  // namespace
 
 std::optional<Folded> fold(const Instance& instance, std::size_t classes_max) {
   const InstanceGraph graph(instance);
   const Partition partition = equitable_partition(graph.graph(), graph.colours(), classes_max);
   if (partition.members.empty()) return std::nullopt;
-  if (!is_equitable(graph.graph(), partition)) return std::nullopt;
+  if (!is_equitable(graph.graph(), partition) || !all_alike(graph, partition)) return std::nullopt;
   return Quotient(instance, graph, partition).take();
 }
 
