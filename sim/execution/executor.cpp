@@ -299,10 +299,9 @@ void Executor::message_drained(ConnectionId id) {
   ++connection.messages;
   messages_ += connection.weight;
   if (options_.explain) {
-    Chain chain = chain_[connection.sender];
-    chain.latency += connection.latency;
-    ++chain.messages;
-    in_flight_[id].push_back(chain);
+    ++chain_[connection.sender].messages;
+    in_flight_[id].push_back(chain_[connection.sender]);
+    in_flight_[id].back().latency += connection.latency;
   }
   queue_.push(now_, connection.latency, {id, static_cast<std::uint8_t>(EventKind::arrived)});
 }

@@ -167,6 +167,19 @@ TEST_SUITE("sim/execution") {
     CHECK(path.messages == 14);
   }
 
+  TEST_CASE("simulate counts the messages that a stream sends one after the other on the critical path") {
+    // Two slices of a block: the second drains behind the first, whose arrival it does not wait for.
+    const Topology topology = port_network(2, ps(0), rate_of(1'000'000'000));
+    RunOptions options;
+    options.explain = true;
+    AlgorithmOptions sliced;
+    sliced.slices = 2;
+    const RunResult result = run(topology, schedule_of("ring", 4000, topology.placement(), sliced), options);
+    CHECK(result.time == ps(4 * us));
+    CHECK(result.critical_path->bandwidth == ps(4 * us));
+    CHECK(result.critical_path->messages == 4);
+  }
+
   TEST_CASE("simulate names contention where messages share a port") {
     const Topology topology = port_network(4, ps(us), rate_of(3'000'000'000));
     RunOptions options;
