@@ -38,6 +38,8 @@ PipelineOptions pipeline_options(const Options& options) {
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   pipeline.threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores;
   pipeline.events_max = options.events_max;
+  pipeline.shortcuts = options.plain ? Shortcuts::plain : Shortcuts::automatic;
+  pipeline.allow_long = options.allow_long;
   pipeline.explain = options.explain;
   pipeline.links = options.links;
   return pipeline;
@@ -51,6 +53,7 @@ std::vector<Point> simulate(const std::vector<Input>& inputs, const Options& opt
   }
   Progress progress(total, options.quiet);
   PipelineOptions pipeline = pipeline_options(options);
+  if (!options.quiet) pipeline.announce = [&progress](const std::string& line) { progress.say(line); };
   pipeline.point_done = [&progress] { progress.point_done(); };
   std::vector<Point> points;
   for (const Input& input : inputs) {

@@ -56,6 +56,10 @@ void add_point_options(CLI::App& app, Options& options) {
   app.add_flag("--explain", options.explain, "Say for each point where its time goes and what limits it");
   app.add_flag("--links", options.links, "Show the use of the links");
   app.add_flag("--timing", options.timing, "Wall time, messages and events per second, on standard error");
+  app.add_flag(
+      "--plain", options.plain,
+      "Simulate every message as an event of its own: no classes, no sweeps; the results are the same");
+  app.add_flag("--allow-long", options.allow_long, "Also run points that would take more than an hour");
   app.add_option("--threads", options.threads, "Points at a time (default: as many as there are cores)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");

@@ -50,19 +50,32 @@ void Progress::point_done() {
   fmt::print(stderr, "\r{} of {} points", done, total_);
 }
 
+void Progress::say(const std::string& line) {
+  const bool clear = printed_.exchange(false);
+  std::fputs(((clear ? "\r\033[K" : "") + line).c_str(), stderr);
+}
+
 std::string timing_text(const std::vector<Point>& points, std::chrono::duration<double> wall) {
   std::int64_t messages = 0;
   std::int64_t events = 0;
+  std::int64_t folded = 0;
+  std::int64_t swept = 0;
   for (const Point& point : points) {
     messages += point.messages;
     events += point.events;
+    if (!point.method) continue;
+    if (point.method->classes < point.method->streams) ++folded;
+    if (point.method->sweeps) ++swept;
   }
   const double seconds = wall.count();
   const auto rate = [seconds](std::int64_t count) {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
   };
-  return fmt::format("{} points, {} messages, {} events in {:.3f} s: {:.0f} messages/s, {:.0f} events/s\n",
-                     points.size(), messages, events, seconds, rate(messages), rate(events));
+  return fmt::format(
+      "{} points, {} messages, {} events in {:.3f} s: {:.0f} messages/s, {:.0f} events/s; {} points folded, "
+      "{} "
+      "swept\n",
+      points.size(), messages, events, seconds, rate(messages), rate(events), folded, swept);
 }
 
 }  // namespace collsim::program

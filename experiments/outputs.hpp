@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "experiments/files.hpp"
@@ -27,14 +28,16 @@ class Outputs {
   OutputFile csv_;
 };
 
-// Counts points on a terminal, once a run has taken a second. Anywhere else it prints nothing.
+// Counts points on a terminal, once a run has taken a second. Anywhere else it prints only what it is told to
+// say.
 class Progress {
  public:
   Progress(std::size_t total, bool quiet);
   ~Progress();  // clears its line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void point_done();  // from any thread
+  void point_done();                  // from any thread
+  void say(const std::string& line);  // from any thread; anywhere, not on a terminal alone
 
  private:
   std::size_t total_;
@@ -44,7 +47,8 @@ class Progress {
   std::atomic<bool> printed_ = false;
 };
 
-// "7 points, 123456 messages, 345678 events in 0.52 s: ..." for stderr.
+// "7 points, 123456 messages, 345678 events in 0.520 s: 237415 messages/s, 664765 events/s; 2 points folded,
+// 5 swept" for stderr. Messages are those represented, events those simulated.
 std::string timing_text(const std::vector<Point>& points, std::chrono::duration<double> wall);
 
 }  // namespace collsim::program

@@ -4,14 +4,16 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "algorithms/registry.hpp"
+#include "experiments/forecast.hpp"
 #include "experiments/parallel.hpp"
+#include "experiments/simulators.hpp"
 #include "sim/core/check.hpp"
-#include "sim/execution/simulation.hpp"
 #include "sim/model/bounds.hpp"
 #include "sim/model/proof.hpp"
 #include "sim/model/schedule.hpp"
@@ -56,6 +58,7 @@ struct Context {
   const Topology& topology;
   const PipelineOptions& options;
   Proofs proofs;
+  Simulators simulators;
 };
 
 const char* name_of_network(NetworkKind kind) {
@@ -87,8 +90,35 @@ Point failed(Point point, PointStatus status, std::string reason) {
   return point;
 }
 
+RunOptions run_options(const Context& context) {
+  RunOptions options;
+  options.launch_overhead = context.experiment.launch_overhead;
+  options.credit_latency = context.experiment.credit_latency;
+  options.explain = context.options.explain;
+  options.shortcuts = context.options.shortcuts;
+  options.events_max = context.options.events_max;
+  return options;
+}
+
+// A finding without a rank says what kept the proof from being made.
+std::string unproven_reason(const Proof& proof) {
+  COLLSIM_CHECK(!proof.failures.empty());
+  const ProofFailure& first = proof.failures.front();
+  return first.rank < 0 ? "there is no proof: " + first.text : "the schedule does not compute its collective";
+}
+
+// Why the run is not even tried, or nothing. A long one is announced.
+std::optional<std::string> too_long(const PipelineOptions& options, const Point& point,
+                                    const Estimate& estimate) {
+  if (estimate.seconds > options.refused_seconds && !options.allow_long)
+    return "it would take " + forecast_text(estimate) + "; --allow-long runs it";
+  if (estimate.seconds > options.announced_seconds && options.announce)
+    options.announce(notice_text(point.algorithm, point.collective.bytes, estimate));
+  return std::nullopt;
+}
+
 // Schedule -> proof -> RunResult -> Point.
-Point answer(Context& context, Point point, const Schedule& schedule) {
+Point answer(Context& context, Point point, const Schedule& schedule, Simulator& simulator) {
   point.channels = schedule.channels;
   point.slices = schedule.slices;
   if (auto reason = impossible_reason(context.topology, schedule)) {
@@ -97,16 +127,14 @@ Point answer(Context& context, Point point, const Schedule& schedule) {
   const Proof proof = context.proofs.of(schedule);
   point.proven = proof.proven;
   if (!proof.proven && !proof.deadlock) {
-    COLLSIM_CHECK(!proof.failures.empty());
     point.proof_failures = proof.failures;
-    return failed(std::move(point), PointStatus::unproven, "the schedule does not compute its collective");
+    return failed(std::move(point), PointStatus::unproven, unproven_reason(proof));
   }
-  RunOptions options;
-  options.launch_overhead = context.experiment.launch_overhead;
-  options.credit_latency = context.experiment.credit_latency;
-  options.explain = context.options.explain;
-  options.events_max = context.options.events_max;
-  const RunResult result = simulate(context.topology, {Job{&schedule, {}, {}, -1}}, options);
+  const RunOptions options = run_options(context);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  if (auto reason = too_long(context.options, point, simulator.estimate(jobs, options)))
+    return failed(std::move(point), PointStatus::limit, *std::move(reason));
+  const RunResult result = simulator.run(jobs, options);
   COLLSIM_CHECK_MSG(!(proof.deadlock && result.status == RunStatus::ok),
                     "a schedule that is proven to get stuck has run to its end");
   take_result(point, context.topology, result, context.options.links);
@@ -114,24 +142,35 @@ Point answer(Context& context, Point point, const Schedule& schedule) {
   return point;
 }
 
-Point simulate_point(Context& context, const AlgorithmRequest& request, Bytes bytes) {
-  Point point = question(context, request, bytes);
+Point schedule_and_answer(Context& context, const AlgorithmRequest& request, Point point,
+                          Simulator& simulator) {
   const auto made = algorithms::make_schedule(request, point.collective, context.topology.placement());
   if (const auto* impossible = std::get_if<Impossible>(&made)) {
     return failed(std::move(point), PointStatus::impossible, impossible->reason);
   }
-  return answer(context, std::move(point), std::get<Schedule>(made));
+  return answer(context, std::move(point), std::get<Schedule>(made), simulator);
+}
+
+Point simulate_point(Context& context, std::size_t algorithm, Bytes bytes) {
+  const AlgorithmRequest& request = context.experiment.algorithms[algorithm];
+  Simulators::Lease lease(context.simulators, algorithm);
+  try {
+    return schedule_and_answer(context, request, question(context, request, bytes), lease.simulator());
+  } catch (const std::bad_alloc&) {
+    lease.discard();
+    return failed(question(context, request, bytes), PointStatus::limit, "out of memory");
+  }
 }
 
 }  // namespace
 
 std::vector<Point> simulate_points(const Experiment& experiment, const Topology& topology,
                                    const PipelineOptions& options) {
-  Context context{experiment, topology, options, {}};
   const std::size_t sizes = experiment.sizes.size();
+  Context context{experiment, topology, options, {}, {topology, experiment.algorithms.size(), sizes}};
   std::vector<Point> points(experiment.algorithms.size() * sizes);
   for_each_index(points.size(), options.threads, [&](std::size_t i) {
-    points[i] = simulate_point(context, experiment.algorithms[i / sizes], experiment.sizes[i % sizes]);
+    points[i] = simulate_point(context, i / sizes, experiment.sizes[i % sizes]);
     if (options.point_done) options.point_done();
   });
   return points;

@@ -1,16 +1,22 @@
 // Experiment and Topology -> Points: every algorithm at every size, each schedule proven and then simulated.
 //
 // Order       Algorithms outside, sizes inside, whatever the number of threads.
-// Threads     Points are independent. The proof of a structure is made once and shared.
+// Threads     Points are independent. The proof of a structure is made once and shared. The sizes of an
+//             algorithm share Simulators, one for each thread, which keep routes and classes.
+// Limits      A point that would take too long, or that runs out of memory, has status limit and a reason;
+// the
+//             others still run.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "sim/config/experiment.hpp"
+#include "sim/execution/simulation.hpp"
 #include "sim/model/topology.hpp"
 #include "sim/report/point.hpp"
 
@@ -19,9 +25,17 @@ namespace collsim::program {
 struct PipelineOptions {
   std::size_t threads = 1;
   std::int64_t events_max = std::numeric_limits<std::int64_t>::max();
+  Shortcuts shortcuts = Shortcuts::automatic;
   bool explain = false;
   bool links = false;
-  std::function<void()> point_done;  // called after each point, from any thread; may be empty
+  // A point that takes more seconds than these, by Simulator::estimate(), is announced, or not run.
+  std::int64_t announced_seconds = 10;
+  std::int64_t refused_seconds = 3600;
+  bool allow_long = false;  // refuse none
+  // Called from any thread; may be empty. `announce` gets a whole line before the run, `point_done` is called
+  // after each point.
+  std::function<void(const std::string&)> announce;
+  std::function<void()> point_done;
 };
 
 // REQUIRES: `topology` is built from the experiment's cluster; every size is a whole number of elements.

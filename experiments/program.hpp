@@ -45,6 +45,8 @@ struct Options {
   bool explain = false;
   bool links = false;
   bool timing = false;
+  bool plain = false;
+  bool allow_long = false;
 };
 
 // --set and --seed as overrides of an experiment. Throws Stop where a setting is not "key=value".

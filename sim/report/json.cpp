@@ -89,6 +89,9 @@ Json point_json(const Point& point) {
   if (point.critical_path) json["critical_path"] = critical_path_json(*point.critical_path);
   json["messages"] = point.messages;
   json["events"] = point.events;
+  json["executor"] = point.method ? Json(executor_name(*point.method)) : Json(nullptr);
+  json["streams"] = point.method ? Json(point.method->streams) : Json(nullptr);
+  json["classes"] = point.method ? Json(point.method->classes) : Json(nullptr);
   json["fingerprint"] = point.fingerprint ? Json(fmt::format("{:016x}", *point.fingerprint)) : Json(nullptr);
   json["proven"] = point.proven;
   json["status"] = name_of(point.status);
@@ -116,6 +119,7 @@ std::string number_cell(const std::optional<Ratio>& ratio) {
 
 std::vector<std::string> csv_row(const Point& point) {
   const auto& bottleneck = point.bottleneck;
+  const auto& method = point.method;
   return {std::string(name_of(point.collective.kind)),
           point.algorithm,
           point.cluster,
@@ -142,7 +146,10 @@ std::vector<std::string> csv_row(const Point& point) {
           point.fingerprint ? fmt::format("{:016x}", *point.fingerprint) : "",
           point.proven ? "true" : "false",
           name_of(point.status),
-          point.reason};
+          point.reason,
+          method ? executor_name(*method) : "",
+          method ? std::to_string(method->streams) : "",
+          method ? std::to_string(method->classes) : ""};
 }
 
 }  // namespace
@@ -161,7 +168,8 @@ std::string csv_text(const std::vector<Point>& points) {
   std::string text =
       "collective,algorithm,cluster,ranks,nodes,bytes,count,datatype,reduction,network,seed,channels,slices,"
       "time_ps,algbw_gb_per_s,busbw_gb_per_s,lower_bound_ps,bound_reason,optimality,bottleneck_link,"
-      "bottleneck_utilization,messages,events,fingerprint,proven,status,reason\n";
+      "bottleneck_utilization,messages,events,fingerprint,proven,status,reason,"
+      "executor,streams,classes\n";
   for (const Point& point : points) {
     char separator = '\0';
     for (const std::string& cell : csv_row(point)) {

@@ -3,6 +3,10 @@
 // Integers are exact, doubles in the shortest form that reads back the same. No wall time: the same points
 // give the same bytes on every run. Fingerprints are 16 hexadecimal digits in a string, because a JSON number
 // above 2^53 is not safe with every reader.
+//
+// How a result was obtained: `messages` were represented, `events` were simulated; `executor` is "sweeps"
+// (recurrences over arrays) or "events"; of `streams`, `classes` were run, each for all that behave alike.
+// Of all fields only `events`, `executor` and `classes` change with the shortcuts of a run.
 #pragma once
 
 #include <string>

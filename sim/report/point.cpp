@@ -67,12 +67,15 @@ const char* name_of(PointStatus status) {
   return "";
 }
 
+const char* executor_name(const RunMethod& method) { return method.sweeps ? "sweeps" : "events"; }
+
 void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links) {
   COLLSIM_CHECK(point.status == PointStatus::ok);
   COLLSIM_CHECK(result.link_bytes.size() == topology.link_count());
   take_status(point, result);
   point.messages = result.messages;
   point.events = result.events;
+  point.method = result.method;
   point.fingerprint = result.fingerprint;
   if (point.status != PointStatus::ok) return;
   point.critical_path = result.critical_path;

@@ -52,9 +52,10 @@ struct Point {
   std::string reason;
   std::optional<Duration> time;
   LowerBound bound;
-  std::optional<LinkUse> bottleneck;  // the link of highest utilization, lowest id at ties
-  std::int64_t messages = 0;
-  std::int64_t events = 0;
+  std::optional<LinkUse> bottleneck;         // the link of highest utilization, lowest id at ties
+  std::int64_t messages = 0;                 // represented
+  std::int64_t events = 0;                   // simulated
+  std::optional<RunMethod> method;           // how the result was obtained; absent where nothing ran
   std::optional<std::uint64_t> fingerprint;  // of the event stream; absent where nothing ran
   bool proven = false;
   std::vector<std::string> warnings;
@@ -65,7 +66,11 @@ struct Point {
   std::vector<BlockedStream> blocked;
 };
 
-// Takes over what a run found: status, time, bottleneck, counts, fingerprint, critical path, blocked streams.
+// "sweeps" or "events"
+const char* executor_name(const RunMethod& method);
+
+// Takes over what a run found: status, time, bottleneck, counts, method, fingerprint, critical path, blocked
+// streams.
 // `with_links` keeps the use of every link. REQUIRES: point has status ok so far.
 void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links);
 

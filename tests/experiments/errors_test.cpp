@@ -171,7 +171,6 @@ TEST_CASE("Usage errors have exit code 2, say what is wrong, and leave stdout al
     CAPTURE(word);
     CHECK(folder.run({word, "x"}).exit_code == 2);
   }
-  CHECK(folder.run({"run", "x.yaml", "--plain"}).exit_code == 2);
   CHECK(folder.run({"run", "x.yaml", "--threads", "0"}).exit_code == 2);
   CHECK(folder.run({"list", "nothing"}).exit_code == 2);
   CHECK(folder.run({"verify", "ring"}).exit_code == 2);

@@ -14,7 +14,8 @@ const std::string names =
     "time_ps,"
     "algbw_gb_per_s,busbw_gb_per_s,lower_bound_ps,bound_reason,optimality,bottleneck_link,bottleneck_"
     "utilization,"
-    "messages,events,fingerprint,proven,status,reason\n";
+    "messages,events,fingerprint,proven,status,reason,"
+    "executor,streams,classes\n";
 
 }  // namespace
 
@@ -25,17 +26,17 @@ TEST_CASE("csv_text has a row of names and a row per point, with empty cells for
             "nvswitch,8,1,8388608,2097152,float32,sum,fluid,1,1,1,160800640,"
             "52.16775256615894,91.29356699077815,146800640,rank,0.9129356699077814,node0/gpu0 -> "
             "node0/nvswitch0,"
-            "0.9129356699077814,112,224,0123456789abcdef,true,ok,\n"
+            "0.9129356699077814,112,224,0123456789abcdef,true,ok,,sweeps,8,1\n"
             "all_reduce,sharp,1 node of 8 GPUs on "
             "nvswitch,8,1,1024,256,float32,sum,fluid,1,0,0,,,,146800640,rank,,,,"
-            "0,0,,false,impossible,no switch of the fabric reduces\n");
+            "0,0,,false,impossible,no switch of the fabric reduces,,,\n");
 }
 
 TEST_CASE("csv_text quotes as RFC 4180 says") {
   Point point = impossible_point(Bytes(1024));
   point.reason = "levels [2, 4] \"do not\"\nfit";
   const std::string text = csv_text({point});
-  CHECK(text.substr(text.find(",impossible,")) == ",impossible,\"levels [2, 4] \"\"do not\"\"\nfit\"\n");
+  CHECK(text.substr(text.find(",impossible,")) == ",impossible,\"levels [2, 4] \"\"do not\"\"\nfit\",,,\n");
 }
 
 TEST_SUITE_END();

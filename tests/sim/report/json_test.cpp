@@ -38,6 +38,9 @@ TEST_CASE("json_text holds every field of the contract, exact and in order") {
       },
       "messages": 112,
       "events": 224,
+      "executor": "sweeps",
+      "streams": 8,
+      "classes": 1,
       "fingerprint": "0123456789abcdef",
       "proven": true,
       "status": "ok",
@@ -53,7 +56,8 @@ TEST_CASE("json_text has nulls, not zeros, for what an impossible point does not
   const std::string text = json_text({impossible_point(Bytes(1024))}, "0.1.0");
   for (const char* part :
        {"\"time_ps\": null", "\"algbw_gb_per_s\": null", "\"busbw_gb_per_s\": null", "\"optimality\": null",
-        "\"bottleneck\": null", "\"fingerprint\": null", "\"proven\": false", "\"status\": \"impossible\"",
+        "\"bottleneck\": null", "\"executor\": null", "\"streams\": null", "\"classes\": null",
+        "\"fingerprint\": null", "\"proven\": false", "\"status\": \"impossible\"",
         "\"reason\": \"no switch of the fabric reduces\"", "\"lower_bound_ps\": 146800640"}) {
     CAPTURE(part);
     CHECK(text.find(part) != std::string::npos);

@@ -21,6 +21,7 @@ RunResult cable_result() {
   result.messages = 2;
   result.events = 4;
   result.fingerprint = 77;
+  result.method = RunMethod{true, 6, 3};
   result.link_bytes = {Bytes(500), Bytes(1000)};
   return result;
 }
@@ -66,6 +67,10 @@ TEST_CASE("take_result finds the busiest link and keeps all links only on reques
   CHECK(point.messages == 2);
   CHECK(point.events == 4);
   CHECK(point.fingerprint == 77U);
+  REQUIRE(point.method);
+  CHECK(point.method->sweeps);
+  CHECK(point.method->streams == 6);
+  CHECK(point.method->classes == 3);
   REQUIRE(point.bottleneck);
   CHECK(point.bottleneck->name == "node1/gpu0 -> node0/gpu0");
   CHECK(equal(utilization(point, *point.bottleneck), 1, 2));

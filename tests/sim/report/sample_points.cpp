@@ -33,6 +33,7 @@ Point ring_point() {
       LinkUse{"node0/gpu0 -> node0/nvswitch0", Bytes(14 << 20), Bandwidth::gigabytes_per_second(100)};
   point.messages = 112;
   point.events = 224;
+  point.method = RunMethod{true, 8, 1};
   point.fingerprint = 0x0123456789abcdefULL;
   point.proven = true;
   return point;
@@ -50,6 +51,7 @@ Point impossible_point(Bytes size) {
   point.bottleneck.reset();
   point.messages = 0;
   point.events = 0;
+  point.method.reset();
   point.fingerprint.reset();
   point.proven = false;
   return point;
