@@ -400,7 +400,7 @@ Int128 fabric_cables(const ClusterSpec& cluster) {
       const FatTreeShape shape = tree_shape(fabric, endpoints);
       const Int128 leaves = leaves_needed(shape, cluster.nodes, endpoints_per_node(cluster));
       const Int128 pods = (leaves + shape.down - 1) / shape.down;
-      return leaves * shape.up + (fabric.levels == 3 ? pods * shape.up * shape.up : 0);
+      return leaves * shape.up + (fabric.levels == 3 && pods > 1 ? pods * shape.up * shape.up : 0);
     }
     case FabricKind::custom:
       return static_cast<std::int64_t>(fabric.links.size());

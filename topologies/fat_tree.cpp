@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Levels that a message can climb: nothing is built above a single leaf or a single pod.
+int levels_used(const FatTreeShape& shape, std::int64_t leaves) {
+  if (leaves == 1) return 1;
+  return shape.levels == 3 && leaves <= shape.down ? 2 : shape.levels;
+}
+
 }  // namespace
 
 std::int64_t leaves_needed(const FatTreeShape& shape, std::int64_t nodes, std::int64_t per_node) {
@@ -26,6 +32,7 @@ FatTree::FatTree(const FatTreeShape& shape, const Endpoints& endpoints, const Ch
       pods_(shape.levels == 3 ? quotient_up(leaves_, shape.down) : 1) {
   COLLSIM_CHECK(shape.levels >= 1 && shape.levels <= 3 && shape.down >= 1);
   COLLSIM_CHECK(shape.levels == 1 ? shape.down >= endpoints.count() : shape.up >= 1);
+  shape_.levels = levels_used(shape, leaves_);
 }
 
 // On one switch rails make no difference, and all slots are below d.

@@ -4,7 +4,8 @@
 // endpoints sorted by (NIC number, node), every NIC number starting on a new leaf. A leaf has u cables up: to
 // each of u spines (two levels) or to the u spines of its pod of d leaves (three); spine j of a pod has its
 // port p to core j * u + p. At level l a message goes up by port floor(slot of the target / u^(l-1)) mod u
-// (d-mod-k: Zahavi, J. Parallel Distrib. Comput. 72(11), 2012), or by hash where that is asked for.
+// (d-mod-k: Zahavi, J. Parallel Distrib. Comput. 72(11), 2012), or by hash where that is asked for. Levels
+// that nothing could climb to are not built: no spines over a single leaf, no cores over a single pod.
 //
 // Order       Vertices: leaves, spines (pod by pod), cores. Cables: endpoints, leaves up, spines up.
 #pragma once
@@ -35,7 +36,7 @@ class FatTree final : public Fabric {
              std::vector<LinkId>& links) const override;
   std::vector<Grouping> groupings() const override;
 
-  const FatTreeShape& shape() const { return shape_; }
+  const FatTreeShape& shape() const { return shape_; }  // with the levels that are built
   std::int64_t leaf_of(std::int64_t endpoint) const { return slot(endpoint) / shape_.down; }
   std::int64_t pod_of_leaf(std::int64_t leaf) const { return shape_.levels == 3 ? leaf / shape_.down : 0; }
   Cable endpoint_cable(std::int64_t endpoint) const { return first_ + endpoint; }

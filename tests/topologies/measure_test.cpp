@@ -31,6 +31,44 @@ TEST_SUITE("topologies") {
     CHECK(facts.latency_max == Duration::nanoseconds(2 * 1000 + 4 * 250));
   }
 
+  TEST_CASE("A fat tree has no switches above a single leaf or a single pod") {
+    const auto switches_of = [](const ClusterSpec& cluster) {
+      std::string counts;
+      for (const topologies::SwitchCount& entry : topologies::measure(built(cluster)).switches)
+        counts += entry.name + " " + std::to_string(entry.count) + " ";
+      return counts;
+    };
+    const auto plain = [&](int levels, std::int32_t nodes) {
+      return switches_of(tree_of(FabricKind::fat_tree, levels, 8, nodes, 1, 0));
+    };
+    CHECK(plain(2, 4) == "leaf 1 ");
+    CHECK(plain(2, 5) == "leaf 2 spine 4 ");
+    CHECK(plain(3, 4) == "leaf 1 ");
+    CHECK(plain(3, 16) == "leaf 4 spine 4 ");
+    CHECK(plain(3, 17) == "leaf 5 spine 8 core 16 ");  // the last pod is partly filled
+    CHECK(switches_of(tree_of(FabricKind::rail_fat_tree, 3, 8, 4, 4, 4)) == "nvswitch 4 leaf 4 spine 4 ");
+    CHECK(switches_of(tree_of(FabricKind::rail_fat_tree, 3, 8, 5, 4, 4)) ==
+          "nvswitch 5 leaf 8 spine 8 core 16 ");
+  }
+
+  // A switch that only some ways lead over carries something; one that none lead over is not built.
+  TEST_CASE("Every switch of a tree lies on a way between two endpoints") {
+    for (const ClusterSpec& cluster : tree_shapes()) {
+      CAPTURE(text_of(cluster));
+      const Topology topology = built(cluster);
+      const std::vector<std::int32_t> from_first = hops_from(topology, VertexId(0), any_link);
+      for (std::uint32_t i = 0; i < topology.vertex_count(); ++i) {
+        if (topology.vertex(VertexId(i)).kind != VertexKind::fabric_switch || cluster.nodes == 1) continue;
+        std::set<VertexId> below;
+        for (const Link& link : topology.links())
+          if (link.source == VertexId(i)) below.insert(link.target);
+        CAPTURE(topology.vertex_name(VertexId(i)));
+        CHECK(from_first[i] > 0);
+        CHECK(below.size() >= 2);
+      }
+    }
+  }
+
   TEST_CASE("Measures of a torus are its closed forms") {
     for (const std::vector<int>& sides : {std::vector{4}, {4, 3}, {6, 3, 2}, {8, 5}}) {
       ClusterSpec cluster = fabric_of(FabricKind::torus, 1);
