@@ -326,70 +326,94 @@ void DataflowGraph::join_pair(const End* sender, const End* receiver) {
   links_[receiver->link] = number;
 }
 
-// Stable; groups that do not exist come first and last. Counting, because most schedules that have groups
-// have as many as ranks.
-void DataflowGraph::sort_by_group(std::vector<GroupUse>& uses, std::int32_t groups) {
+// The uses by group, in their order; those of groups that do not exist come first and last. Counted, because
+// where there are groups there are often as many as ranks.
+std::vector<std::uint32_t> DataflowGraph::order_by_group(const std::vector<GroupUse>& uses) const {
+  const std::int32_t groups = std::max(schedule_.group_count, 0);
   const auto place_of = [groups](const GroupUse& use) {
     return static_cast<std::size_t>(std::clamp(use.group, -1, groups) + 1);
   };
-  std::vector<std::size_t> next(static_cast<std::size_t>(groups) + 3);
+  std::vector<std::uint32_t> next(static_cast<std::size_t>(groups) + 3);
   for (const GroupUse& use : uses) ++next[place_of(use) + 1];
   for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
-  std::vector<GroupUse> sorted(uses.size());
-  for (const GroupUse& use : uses) sorted[next[place_of(use)]++] = use;
-  uses = std::move(sorted);
+  std::vector<std::uint32_t> order(uses.size());
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    order[next[place_of(uses[i])]++] = static_cast<std::uint32_t>(i);
+  return order;
 }
 
-void DataflowGraph::resolve_groups(std::vector<GroupUse>& uses) {
-  sort_by_group(uses, std::max(schedule_.group_count, 0));
+void DataflowGraph::resolve_groups(const std::vector<GroupUse>& uses) {
   groups_.reserve(static_cast<std::size_t>(std::max(schedule_.group_count, 0)));
   for (std::int32_t group = 0; group < schedule_.group_count; ++group)
     groups_.push_back(schedule_.group(group));
   collectors_.assign(groups_.size(), 0);
+  const std::vector<std::uint32_t> order = order_by_group(uses);
   std::vector<std::int32_t> member_of(static_cast<std::size_t>(schedule_.ranks), -1);
-  auto use = uses.begin();
-  const auto text = [](std::int32_t group) { return "group " + std::to_string(group) + ": "; };
-  while (use != uses.end() && use->group < 0) {
-    fail(use->rank, local_number(use->stream), -1, text(use->group) + "it does not exist");
-    ++use;
-  }
+  const auto missing = [this](const GroupUse& use) {
+    fail(use.rank, local_number(use.stream), -1,
+         "group " + std::to_string(use.group) + ": it does not exist");
+  };
+  std::size_t next = 0;
+  while (next < order.size() && uses[order[next]].group < 0) missing(uses[order[next++]]);
   for (std::int32_t group = 0; group < schedule_.group_count; ++group) {
-    const AggregationGroup& members = groups_[static_cast<std::size_t>(group)];
-    const auto size = static_cast<std::int32_t>(members.members.size());
-    if (size < 2 || members.root < 0 || members.root >= size)
-      return fail(-1, -1, -1, text(group) + "it needs two members and a root among them");
-    for (std::int32_t i = 0; i < size; ++i) {
-      const Rank rank = members.members[static_cast<std::size_t>(i)];
-      if (rank < 0 || rank >= schedule_.ranks || member_of[static_cast<std::size_t>(rank)] >= 0)
-        return fail(rank, -1, -1,
-                    text(group) + "rank " + std::to_string(rank) + " is twice in it or does not exist");
-      member_of[static_cast<std::size_t>(rank)] = i;
-    }
-    std::vector<std::int32_t> posters(static_cast<std::size_t>(size), -1);
-    std::vector<std::int32_t> takers(static_cast<std::size_t>(size), -1);
-    for (; use != uses.end() && use->group == group; ++use) {
-      const std::int32_t member = member_of[static_cast<std::size_t>(use->rank)];
-      const auto place = static_cast<std::size_t>(std::max(member, 0));
-      if (member < 0 || (use->posts && posters[place] >= 0) || (use->collects && takers[place] >= 0)) {
-        fail(use->rank, local_number(use->stream), -1,
-             text(group) + "rank " + std::to_string(use->rank) +
-                 (member < 0 ? " is no member" : " uses it in two streams"));
-        continue;
-      }
-      if (use->collects && members.mode == AggregationMode::reduce && member != members.root)
-        fail(use->rank, local_number(use->stream), -1,
-             text(group) + "rank " + std::to_string(use->rank) + " collects, but only the root receives");
-      if (use->posts) posters[place] = use->stream;
-      if (use->collects) {
-        takers[place] = use->stream;
-        ++collectors_[static_cast<std::size_t>(group)];
-      }
-      memberships_[use->place].member = member;
-    }
-    for (const Rank rank : members.members) member_of[static_cast<std::size_t>(rank)] = -1;
+    if (!number_members(group, member_of)) return;
+    const std::size_t first = next;
+    while (next < order.size() && uses[order[next]].group == group) ++next;
+    check_uses(uses, {order.data() + first, next - first}, member_of);
+    for (const Rank rank : groups_[static_cast<std::size_t>(group)].members)
+      member_of[static_cast<std::size_t>(rank)] = -1;
   }
-  if (use != uses.end())
-    fail(use->rank, local_number(use->stream), -1, text(use->group) + "it does not exist");
+  if (next < order.size()) missing(uses[order[next]]);
+}
+
+bool DataflowGraph::number_members(std::int32_t group, std::vector<std::int32_t>& member_of) {
+  const AggregationGroup& members = groups_[static_cast<std::size_t>(group)];
+  const auto size = static_cast<std::int32_t>(members.members.size());
+  const std::string text = "group " + std::to_string(group) + ": ";
+  if (size < 2 || members.root < 0 || members.root >= size) {
+    fail(-1, -1, -1, text + "it needs two members and a root among them");
+    return false;
+  }
+  for (std::int32_t i = 0; i < size; ++i) {
+    const Rank rank = members.members[static_cast<std::size_t>(i)];
+    if (rank < 0 || rank >= schedule_.ranks || member_of[static_cast<std::size_t>(rank)] >= 0) {
+      fail(rank, -1, -1, text + "rank " + std::to_string(rank) + " is twice in it or does not exist");
+      return false;
+    }
+    member_of[static_cast<std::size_t>(rank)] = i;
+  }
+  return true;
+}
+
+// Who posts to one group and who collects: `chosen` of the uses.
+void DataflowGraph::check_uses(const std::vector<GroupUse>& uses, std::span<const std::uint32_t> chosen,
+                               const std::vector<std::int32_t>& member_of) {
+  posters_.clear();
+  takers_.clear();
+  for (const std::uint32_t index : chosen) {
+    const GroupUse& use = uses[index];
+    const AggregationGroup& group = groups_[static_cast<std::size_t>(use.group)];
+    posters_.resize(group.members.size(), -1);
+    takers_.resize(group.members.size(), -1);
+    const std::int32_t member = member_of[static_cast<std::size_t>(use.rank)];
+    const auto place = static_cast<std::size_t>(std::max(member, 0));
+    const auto wrong = [&](const char* what) {
+      fail(use.rank, local_number(use.stream), -1,
+           "group " + std::to_string(use.group) + ": rank " + std::to_string(use.rank) + what);
+    };
+    if (member < 0 || (use.posts && posters_[place] >= 0) || (use.collects && takers_[place] >= 0)) {
+      wrong(member < 0 ? " is no member" : " uses it in two streams");
+      continue;
+    }
+    if (use.collects && group.mode == AggregationMode::reduce && member != group.root)
+      wrong(" collects, but only the root receives");
+    if (use.posts) posters_[place] = use.stream;
+    if (use.collects) {
+      takers_[place] = use.stream;
+      ++collectors_[static_cast<std::size_t>(use.group)];
+    }
+    memberships_[use.place].member = member;
+  }
 }
 
 // Union-find over connections, dependencies and groups; a root is the smallest stream of its component.
@@ -412,8 +436,12 @@ void DataflowGraph::find_components(const std::vector<GroupUse>& uses) {
     parent[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
   };
   for (const Connection& connection : connections_) unite(connection.sender, connection.receiver);
-  for (std::size_t i = 1; i < uses.size(); ++i)
-    if (uses[i].group == uses[i - 1].group) unite(uses[i].stream, uses[i - 1].stream);
+  std::vector<std::int32_t> user(groups_.size(), -1);
+  for (const GroupUse& use : uses) {
+    std::int32_t& first = user[static_cast<std::size_t>(use.group)];
+    if (first < 0) first = use.stream;
+    unite(use.stream, first);
+  }
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
     const Stream& fixed = streams_[stream];
     const std::size_t waits = facts_[static_cast<std::size_t>(fixed.program)].streams;

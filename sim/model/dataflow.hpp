@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -111,8 +112,11 @@ class DataflowGraph {
   void check_waits(Rank rank);
   void connect(std::vector<End>& ends);
   void join_pair(const End* sender, const End* receiver);
-  static void sort_by_group(std::vector<GroupUse>& uses, std::int32_t groups);
-  void resolve_groups(std::vector<GroupUse>& uses);
+  std::vector<std::uint32_t> order_by_group(const std::vector<GroupUse>& uses) const;
+  void resolve_groups(const std::vector<GroupUse>& uses);
+  bool number_members(std::int32_t group, std::vector<std::int32_t>& member_of);
+  void check_uses(const std::vector<GroupUse>& uses, std::span<const std::uint32_t> chosen,
+                  const std::vector<std::int32_t>& member_of);
   void find_components(const std::vector<GroupUse>& uses);
   void fail(Rank rank, std::int32_t stream, std::int64_t step, std::string text);
 
@@ -128,6 +132,8 @@ class DataflowGraph {
   std::vector<Connection> connections_;
   std::vector<AggregationGroup> groups_;
   std::vector<std::int32_t> collectors_;  // [group]: members that collect
+  std::vector<std::int32_t> posters_;     // [member] of the group that is checked
+  std::vector<std::int32_t> takers_;
   struct RegionRange {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     std::int64_t most = -1;
@@ -160,7 +166,7 @@ class Dataflow {
   struct Position {
     const Loop* loop = nullptr;  // == end: the stream has ended, or does not run
     const Loop* end = nullptr;
-    std::int64_t trip = 0;
+    std::uint32_t trip = 0;  // operations are below 2^29
     std::uint32_t body = 0;
     std::uint32_t done = 0;
     std::int32_t first_waiter = -1;  // streams that wait for an operation of this one
@@ -522,7 +528,7 @@ void Dataflow<Memory>::advance(std::int32_t stream) {
   const std::uint32_t done = ++at.done;
   if (++at.body == at.loop->body.size()) {
     at.body = 0;
-    if (++at.trip == at.loop->trips) {
+    if (std::int64_t{++at.trip} == at.loop->trips) {
       at.trip = 0;
       ++at.loop;
       skip_empty_loops(at);

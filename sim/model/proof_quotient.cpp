@@ -1,5 +1,6 @@
 // Pairing and deadlock freedom on one stream an orbit (proof_orbits.hpp).
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "sim/model/dataflow.hpp"
@@ -43,7 +44,9 @@ class Quotient {
  public:
   Quotient(OrbitPlan& plan, OrbitProof& result) : plan_(plan), schedule_(plan.schedule), result_(result) {}
 
-  bool run() { return collect() && check_streams() && match() && check_links() && execute(); }
+  bool run() {
+    return collect() && check_streams() && check_channels() && match() && check_links() && execute();
+  }
 
  private:
   struct Link {
@@ -82,6 +85,7 @@ class Quotient {
   bool check_waits(Representative& stream);
   bool check_chunks(const Representative& stream);
   bool inside(const Representative& stream, const ChunkExpression& chunk, std::int64_t trips) const;
+  bool check_channels();
   bool match();
   void add_needs(std::int32_t number);
   bool scan(Rank rank, std::vector<Need>::iterator first, std::vector<Need>::iterator last);
@@ -217,6 +221,25 @@ bool Quotient::inside(const Representative& stream, const ChunkExpression& chunk
   return origin >= 0 && origin + farthest <= blocks - chunk.span;
 }
 
+// Parts share no connection, because they use different channel numbers. (Of one part's orbits, only the
+// representatives are looked at, so a shared connection elsewhere would not be seen.)
+bool Quotient::check_channels() {
+  std::map<std::int32_t, std::size_t> part_of_channel;
+  for (const Representative& stream : representatives_)
+    for (std::size_t slot = 0; slot < facts_of(stream).peers.size(); ++slot) {
+      std::vector<std::int32_t> channels = {stream.binding.peers[slot].channel};
+      for (std::size_t next = 0; next < channels.size(); ++next) {
+        const auto [at, added] = part_of_channel.try_emplace(channels[next], stream.part);
+        if (at->second != stream.part)
+          return refuse("two parts of the schedule use channel " + std::to_string(channels[next]));
+        if (!added || stream.part == plan_.parts.size()) continue;
+        for (const Symmetry* symmetry : plan_.parts[stream.part].symmetries)
+          channels.push_back(static_cast<std::int32_t>(symmetry->channel(channels[next])));
+      }
+    }
+  return true;
+}
+
 void Quotient::add_needs(std::int32_t number) {
   Representative& stream = representatives_[static_cast<std::size_t>(number)];
   const ProgramFacts& facts = facts_of(stream);
@@ -268,7 +291,9 @@ bool Quotient::scan(Rank rank, std::vector<Need>::iterator first, std::vector<Ne
     for (std::size_t slot = 0; slot < facts.peers.size(); ++slot)
       for (const bool receives : {false, true}) {
         if ((receives ? facts.peers[slot].receives : facts.peers[slot].sends) == 0) continue;
-        const auto key = std::tuple(rank, binding.peers[slot].rank, binding.peers[slot].channel, receives);
+        const Rank other = binding.peers[slot].rank;
+        if (other < first->other || other > std::prev(last)->other) continue;  // as most, in most ranks
+        const auto key = std::tuple(rank, other, binding.peers[slot].channel, receives);
         auto need = std::lower_bound(first, last, key,
                                      [](const Need& a, const auto& wanted) { return a.key() < wanted; });
         for (; need != last && need->key() == key; ++need)

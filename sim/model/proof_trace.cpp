@@ -185,6 +185,11 @@ class CellTrace {
 void CellTrace::collect() {
   const std::size_t part = plan_.part_of_region(region_);
   const bool rest = part == plan_.parts.size();
+  // A cell that goes round and back is touched four times by a rank, in two streams.
+  const auto ranks = static_cast<std::size_t>(schedule_.ranks);
+  accesses_.reserve(4 * ranks);
+  traced_.reserve(2 * ranks);
+  ends_.reserve(4 * ranks);
   Binding binding;
   for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
     const std::int32_t start = plan_.start[static_cast<std::size_t>(rank)];

@@ -297,6 +297,32 @@ TEST_CASE("Proof of two symmetries that speak of the same streams in part uses t
         std::vector<std::string>{"next rank: its streams or regions overlap those of next rank"});
 }
 
+TEST_CASE("Proof refuses parts that may share connections") {
+  // The second ring runs the same way as the first on the same channel, but a symmetry of its own is claimed.
+  const Schedule good = make("ring", ideal_placement(1, 5), 2);
+  Schedule schedule = good;
+  schedule.bind = [good](Rank rank, std::int32_t stream, Binding& binding) {
+    good.bind(rank, stream, binding);
+    binding.peers[0].channel = 0;
+  };
+  CHECK_FALSE(prove_all_cells(schedule).proven);
+  OrbitProof orbits = prove_by_orbits(schedule, any_work);
+  CHECK_FALSE(orbits.decided);
+  CHECK(orbits.proof.failures.at(0).text == "two parts of the schedule use channel 0");
+  schedule.symmetries.clear();
+  CHECK_FALSE(prove_by_orbits(schedule, any_work).proof.proven);
+}
+
+TEST_CASE("Proof refuses parts that wait for each other") {
+  Schedule schedule = make("ring", ideal_placement(1, 5), 2);
+  for (Symmetry& symmetry : schedule.symmetries) symmetry.region_count = 1;
+  const Schedule bad = with_change(schedule, 2, 2, [](Binding& binding) { binding.streams[0] = 1; });
+  const OrbitProof orbits = prove_by_orbits(bad, any_work);
+  CHECK_FALSE(orbits.decided);
+  CHECK(orbits.proof.symmetries == 1);
+  CHECK(orbits.proof.failures.at(0).text == "a stream of one part of the schedule waits for one of another");
+}
+
 TEST_CASE("Proof tells one ring of six from two of three, which look the same to every rank") {
   // Rank r sends to r + g, and blocks go in steps of g: a ring if g and N have no common divisor.
   for (std::int32_t ranks = 3; ranks <= 24; ++ranks)

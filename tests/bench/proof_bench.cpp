@@ -1,0 +1,75 @@
+// Time of a whole proof at 131,072 ranks (two_shot: 4,096), one core. `messages` are those of the schedule,
+// most of which a proof one cell an orbit never executes; bind_streams counts bind() calls.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <string>
+
+#include "algorithms/registry.hpp"
+#include "sim/model/proof.hpp"
+
+namespace {
+
+using namespace collsim;
+
+Schedule schedule_of(const std::string& name, std::int32_t nodes, AlgorithmOptions options) {
+  Placement placement;
+  placement.nodes = nodes;
+  placement.gpus_per_node = 8;
+  placement.nics_per_node = 8;
+  placement.interconnect = InterconnectKind::nvswitch;
+  placement.fabric = FabricKind::fat_tree;
+  placement.node_reduction.enabled = true;
+  placement.fabric_reduction.enabled = true;
+  Collective collective;
+  collective.bytes = Bytes(1 << 30);
+  return std::get<Schedule>(algorithms::make_schedule({name, std::move(options)}, collective, placement));
+}
+
+void prove_schedule(benchmark::State& state, const std::string& name, std::int32_t nodes,
+                    std::int32_t channels) {
+  AlgorithmOptions options;
+  if (channels > 0) options.channels = channels;
+  if (channels > 0) options.slices = 1;
+  const Schedule schedule = schedule_of(name, nodes, std::move(options));
+  Proof proof;
+  for (auto _ : state) proof = prove(schedule);
+  if (!proof.proven) state.SkipWithError("not proven");
+  state.SetLabel(name_of(proof.method));
+  state.counters["messages"] = static_cast<double>(proof.messages);
+  state.counters["cells"] = static_cast<double>(proof.cells_traced);
+}
+
+void bind_streams(benchmark::State& state, const std::string& name) {
+  AlgorithmOptions options;
+  if (name != "sharp") options.channels = 1;
+  const Schedule schedule = schedule_of(name, 16384, std::move(options));
+  std::int64_t bound = 0;
+  Binding binding;
+  for (auto _ : state)
+    for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+      const std::int32_t streams = schedule.stream_count(rank);
+      bound += streams;
+      for (std::int32_t stream = 0; stream < streams; ++stream) {
+        binding.clear();
+        schedule.bind(rank, stream, binding);
+        benchmark::DoNotOptimize(binding.program);
+      }
+    }
+  state.SetItemsProcessed(bound);
+}
+
+BENCHMARK_CAPTURE(prove_schedule, ring, "ring", 16384, 1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, ring_of_8_channels, "ring", 16384, 8)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, cascade, "cascade", 16384, 1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, double_binary_tree, "double_binary_tree", 16384, 1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, binomial_tree, "binomial_tree", 16384, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, sharp, "sharp", 16384, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, two_shot_of_4096, "two_shot", 512, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bind_streams, ring, "ring")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bind_streams, cascade, "cascade")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bind_streams, double_binary_tree, "double_binary_tree")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bind_streams, sharp, "sharp")->Unit(benchmark::kMillisecond);
+
+}  // namespace
