@@ -191,7 +191,7 @@ Key fabric_table() {
        used_by(std::move(oversubscription), trees),
        needed_by(bandwidth("bandwidth", "of one link in one direction"), without(kinds, {"none"})),
        used_by(duration("latency", "of one link in one direction"), without(kinds, {"none"})),
-       reduction({"fat_tree", "rail_fat_tree", "switch", "dragonfly"}),
+       reduction({"fat_tree", "rail_fat_tree", "switch"}),
        needed_by(list_of(integer("dimensions", 1, ranks_max,
                                  "nodes along x, y, z, ...; gives the number of nodes")),
                  grids),

@@ -57,7 +57,6 @@ inline const std::vector<std::string>& full_experiments() {
       "    nodes_per_router: 2\n"
       "    global_links: 1\n"
       "    bandwidth: 50 GB/s\n"
-      "    reduction: {enabled: true, bandwidth: 40 GB/s, operations: 1, radix: 4, message_size: 1 MiB}\n"
       "algorithm: {name: nvls}\n"
       "size: {from: 4 B, to: 16 B}\n",
       "cluster:\n"
@@ -70,6 +69,14 @@ inline const std::vector<std::string>& full_experiments() {
       "algorithm: [tree]\n"
       "size: [4 B]\n",
       "cluster: {preset: dgx-h100}\n"
+      "algorithm: ring\n"
+      "size: 4 B\n",
+      "cluster:\n"
+      "  nodes: 3\n"
+      "  fabric:\n"
+      "    kind: switch\n"
+      "    bandwidth: 50 GB/s\n"
+      "    reduction: {enabled: true, bandwidth: 40 GB/s, operations: 1, radix: 4, message_size: 1 MiB}\n"
       "algorithm: ring\n"
       "size: 4 B\n"};
   return texts;
