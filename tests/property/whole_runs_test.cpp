@@ -1,0 +1,169 @@
+// What holds for every algorithm on every cluster, on random ones.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "sim/execution/simulation.hpp"
+#include "sim/model/bounds.hpp"
+#include "sim/model/proof.hpp"
+#include "tests/property/random_cluster.hpp"
+#include "topologies/build.hpp"
+
+using namespace collsim;
+using collsim::testing::random_cluster;
+using collsim::testing::random_options;
+
+namespace {
+
+std::optional<Topology> built(std::uint64_t seed) {
+  auto result = topologies::build(random_cluster(seed), seed);
+  if (auto* topology = std::get_if<Topology>(&result)) return std::move(*topology);
+  return std::nullopt;
+}
+
+RunResult run(const Topology& topology, const Schedule& schedule, Shortcuts shortcuts) {
+  Job job;
+  job.schedule = &schedule;
+  RunOptions options;
+  options.launch_overhead = Duration::nanoseconds(17);
+  options.shortcuts = shortcuts;
+  return simulate(topology, {job}, options);
+}
+
+// Calls visit(rank, operation) for every operation of the schedule.
+template <typename Visit>
+void for_each_operation(const Schedule& schedule, Visit&& visit) {
+  for (Rank rank = 0; rank < schedule.ranks; ++rank)
+    for (std::int32_t stream = 0; stream < schedule.stream_count(rank); ++stream)
+      for (std::int64_t i = 0; i < operation_count(schedule, rank, stream); ++i)
+        visit(rank, operation(schedule, rank, stream, i));
+}
+
+// What every link carries: each message along its route; each aggregation once on each link of its tree,
+// counted at its first member.
+std::vector<Bytes> expected_link_bytes(const Topology& topology, const Schedule& schedule) {
+  std::vector<Bytes> bytes(topology.link_count());
+  std::vector<LinkId> route;
+  for_each_operation(schedule, [&](Rank rank, const Operation& item) {
+    Bytes size = size_of(schedule.layout, item.chunk);
+    route.clear();
+    if (item.kind == OperationKind::send) {
+      topology.route(rank, item.peer.rank, item.peer.channel, route);
+    } else if (item.kind == OperationKind::aggregate) {
+      const AggregationGroup group = schedule.group(item.group);
+      if (group.members[0] != rank) return;
+      route = std::get<AggregationPath>(topology.aggregation(group)).links;
+      if (schedule.aggregated_bytes) size = schedule.aggregated_bytes(item.group, size);
+    }
+    for (const LinkId link : route) bytes[link.value] += size;
+  });
+  return bytes;
+}
+
+// Of schedules of messages alone: what leaves a vertex less what enters it is what its rank sent less what it
+// received; at a NIC or switch it is nothing.
+void check_balance(const Topology& topology, const Schedule& schedule, const RunResult& result) {
+  std::vector<std::int64_t> surplus(topology.vertex_count(), 0);
+  for (std::size_t link = 0; link < topology.link_count(); ++link) {
+    surplus[topology.links()[link].source.value] += result.link_bytes[link].count();
+    surplus[topology.links()[link].target.value] -= result.link_bytes[link].count();
+  }
+  bool aggregates = false;
+  for_each_operation(schedule, [&](Rank rank, const Operation& item) {
+    const std::int64_t size = size_of(schedule.layout, item.chunk).count();
+    const auto vertex = static_cast<std::size_t>(rank);
+    aggregates = aggregates || item.kind == OperationKind::aggregate;
+    if (item.kind == OperationKind::send) surplus[vertex] -= size;
+    if (item.kind == OperationKind::receive || item.kind == OperationKind::receive_reduce)
+      surplus[vertex] += size;
+  });
+  if (aggregates) return;
+  for (std::uint32_t vertex = 0; vertex < topology.vertex_count(); ++vertex) {
+    CAPTURE(topology.vertex_name(VertexId(vertex)));
+    CHECK(surplus[vertex] == 0);
+  }
+}
+
+void check_same(const RunResult& one, const RunResult& other) {
+  CHECK(one.status == other.status);
+  CHECK(one.time == other.time);
+  CHECK(one.rank_finish == other.rank_finish);
+  CHECK(one.messages == other.messages);
+  CHECK(one.fingerprint == other.fingerprint);
+  CHECK(one.link_bytes == other.link_bytes);
+}
+
+void check_point(const Topology& topology, const Schedule& schedule) {
+  const Proof proof = prove(schedule);
+  const RunResult plain = run(topology, schedule, Shortcuts::plain);
+  REQUIRE(proof.deadlock == (plain.status == RunStatus::deadlock));
+  if (proof.deadlock) return;
+  for (const ProofFailure& failure : proof.failures) FAIL_CHECK(failure.text);
+  REQUIRE(proof.proven);
+  REQUIRE(plain.status == RunStatus::ok);
+  CHECK(proof.messages <= plain.messages);  // which counts aggregations too
+  CHECK(plain.time >= lower_bound(schedule.collective, topology).time);
+  CHECK(plain.link_bytes == expected_link_bytes(topology, schedule));
+  check_balance(topology, schedule, plain);
+  check_same(plain, run(topology, schedule, Shortcuts::plain));
+  check_same(plain, run(topology, schedule, Shortcuts::automatic));
+}
+
+// Calls visit(topology, schedule) for all algorithms that this cluster can run, each at some sizes.
+template <typename Visit>
+void for_each_point(const Topology& topology, std::uint64_t seed, Visit&& visit) {
+  Random random(seed);
+  for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
+    AlgorithmRequest request{std::string(info.name), {}};
+    request.options = random_options(random, info.options, topology.ranks());
+    for (const std::int64_t elements :
+         {std::int64_t{0}, std::int64_t{1} + static_cast<std::int64_t>(seed % 50), std::int64_t{250'007}}) {
+      Collective collective;
+      collective.bytes = Bytes(elements * 4);
+      const auto made = algorithms::make_schedule(request, collective, topology.placement());
+      const Schedule* schedule = std::get_if<Schedule>(&made);
+      if (schedule == nullptr || impossible_reason(topology, *schedule)) continue;
+      CAPTURE(info.name);
+      CAPTURE(elements);
+      visit(*schedule);
+    }
+  }
+}
+
+constexpr std::uint64_t seeds = 80;
+
+}  // namespace
+
+TEST_CASE("Random clusters are mostly built, of every kind, and run every algorithm") {
+  std::set<InterconnectKind> interconnects;
+  std::set<FabricKind> fabrics;
+  std::map<std::string, int> runs;
+  std::uint64_t count = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const std::optional<Topology> topology = built(seed);
+    if (!topology) continue;
+    ++count;
+    interconnects.insert(topology->placement().interconnect);
+    fabrics.insert(topology->placement().fabric);
+    for_each_point(*topology, seed, [&](const Schedule& schedule) { ++runs[schedule.algorithm]; });
+  }
+  CHECK(count > seeds / 2);
+  CHECK(interconnects.size() == 6);
+  CHECK(fabrics.size() == 11);
+  CHECK(runs.size() == algorithms::all().size());
+  for (const auto& [name, number] : runs) CHECK_MESSAGE(number >= 8, name);
+}
+
+TEST_CASE("On random clusters every run is proven, repeatable, above its bound, and conserves bytes") {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    CAPTURE(seed);
+    const std::optional<Topology> topology = built(seed);
+    if (!topology) continue;
+    CAPTURE(topology->name());
+    for_each_point(*topology, seed, [&](const Schedule& schedule) { check_point(*topology, schedule); });
+  }
+}
