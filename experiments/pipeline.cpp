@@ -12,7 +12,7 @@
 #include "algorithms/registry.hpp"
 #include "experiments/forecast.hpp"
 #include "experiments/parallel.hpp"
-#include "experiments/simulators.hpp"
+#include "experiments/workplan.hpp"
 #include "sim/core/check.hpp"
 #include "sim/model/bounds.hpp"
 #include "sim/model/proof.hpp"
@@ -58,7 +58,7 @@ struct Context {
   const Topology& topology;
   const PipelineOptions& options;
   Proofs proofs;
-  Simulators simulators;
+  WorkPlan plan;
 };
 
 const char* name_of_network(NetworkKind kind) {
@@ -96,6 +96,7 @@ RunOptions run_options(const Context& context) {
   options.credit_latency = context.experiment.credit_latency;
   options.explain = context.options.explain;
   options.shortcuts = context.options.shortcuts;
+  options.alike_runs = static_cast<std::int64_t>(context.experiment.sizes.size());
   options.events_max = context.options.events_max;
   return options;
 }
@@ -151,13 +152,13 @@ Point schedule_and_answer(Context& context, const AlgorithmRequest& request, Poi
   return answer(context, std::move(point), std::get<Schedule>(made), simulator);
 }
 
-Point simulate_point(Context& context, std::size_t algorithm, Bytes bytes) {
-  const AlgorithmRequest& request = context.experiment.algorithms[algorithm];
-  Simulators::Lease lease(context.simulators, algorithm);
+Point simulate_point(Context& context, WorkPlan::Task& task) {
+  const AlgorithmRequest& request = context.experiment.algorithms[task.algorithm()];
+  const Bytes bytes = context.experiment.sizes[task.size()];
   try {
-    return schedule_and_answer(context, request, question(context, request, bytes), lease.simulator());
+    return schedule_and_answer(context, request, question(context, request, bytes), task.simulator());
   } catch (const std::bad_alloc&) {
-    lease.discard();
+    task.discard();
     return failed(question(context, request, bytes), PointStatus::limit, "out of memory");
   }
 }
@@ -169,8 +170,9 @@ std::vector<Point> simulate_points(const Experiment& experiment, const Topology&
   const std::size_t sizes = experiment.sizes.size();
   Context context{experiment, topology, options, {}, {topology, experiment.algorithms.size(), sizes}};
   std::vector<Point> points(experiment.algorithms.size() * sizes);
-  for_each_index(points.size(), options.threads, [&](std::size_t i) {
-    points[i] = simulate_point(context, i / sizes, experiment.sizes[i % sizes]);
+  for_each_index(points.size(), options.threads, [&](std::size_t) {
+    WorkPlan::Task task(context.plan);
+    points[task.algorithm() * sizes + task.size()] = simulate_point(context, task);
     if (options.point_done) options.point_done();
   });
   return points;

@@ -2,7 +2,7 @@
 //
 // Order       Algorithms outside, sizes inside, whatever the number of threads.
 // Threads     Points are independent. The proof of a structure is made once and shared. The sizes of an
-//             algorithm share Simulators, one for each thread, which keep routes and classes.
+//             algorithm share Simulators (workplan.hpp).
 // Limits      A point that would take too long, or that runs out of memory, has status limit and a reason;
 // the
 //             others still run.
