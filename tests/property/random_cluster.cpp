@@ -116,8 +116,8 @@ void set_shape(Random& random, ClusterSpec& cluster) {
 
 ClusterSpec random_cluster(std::uint64_t seed) {
   using enum FabricKind;
-  constexpr std::array kinds = {none, single_switch, fat_tree,  fat_tree, rail_fat_tree, torus,
-                                mesh, dragonfly,     hypercube, ring,     full_mesh,     custom};
+  constexpr std::array kinds = {none,  none, none,      single_switch, fat_tree, fat_tree,  rail_fat_tree,
+                                torus, mesh, dragonfly, hypercube,     ring,     full_mesh, custom};
   constexpr std::array can_reduce = {single_switch, fat_tree, rail_fat_tree};
   Random random(seed);
   ClusterSpec cluster;
