@@ -67,7 +67,8 @@ TEST_CASE("JSON has every field of the contract, algorithms outside and sizes in
          {"collective",     "ranks",          "nodes",          "datatype",     "network",    "time_ps",
           "algbw_gb_per_s", "busbw_gb_per_s", "lower_bound_ps", "bound_reason", "optimality", "bottleneck",
           "links",          "messages",       "events",         "fingerprint",  "proven",     "status",
-          "reason",         "warnings",       "channels",       "slices",       "reduction"}) {
+          "reason",         "warnings",       "channels",       "slices",       "reduction",  "executor",
+          "streams",        "classes"}) {
       CAPTURE(field);
       CHECK(point.contains(field));
     }
@@ -122,6 +123,45 @@ TEST_CASE("Timing goes to stderr and is the only thing there") {
   CHECK(run.out == folder.run({"run", "x.yaml"}).out);
   CHECK(run.err.rfind("6 points, ", 0) == 0);
   CHECK(run.err.find(" messages/s, ") != std::string::npos);
+  CHECK(run.err.find(" events/s; 0 points folded, ") != std::string::npos);
+  const Run plain = folder.run({"run", "x.yaml", "--timing", "--plain"});
+  CHECK(plain.err.find(" events/s; 0 points folded, 0 swept\n") != std::string::npos);
+}
+
+TEST_CASE("--plain changes how a result is obtained and nothing else") {
+  const WorkFolder folder;
+  folder.write("x.yaml", two_by_three);
+  folder.write(
+      "big.yaml",
+      "cluster: {preset: dgx-h100, nodes: 8}\nalgorithm: [{name: ring, channels: 1, slices: 8}, ring, "
+      "tree, two_shot, cascade, sharp]\nsize: [64 MiB, 1 KiB, 1 MiB]\n");
+  const std::vector<std::string> arguments = {"run", "x.yaml", "big.yaml", "--links", "--json", "-"};
+  std::vector<std::string> plainly = arguments;
+  plainly.emplace_back("--plain");
+  auto shortened = nlohmann::json::parse(folder.run(arguments).out);
+  auto plain = nlohmann::json::parse(folder.run(plainly).out);
+  REQUIRE(plain.at("points").size() == 24);
+  REQUIRE(shortened.at("points").size() == 24);
+  std::size_t swept = 0;
+  std::size_t folded = 0;
+  for (std::size_t i = 0; i < 24; ++i) {
+    CAPTURE(i);
+    auto& quick = shortened.at("points")[i];
+    auto& slow = plain.at("points")[i];
+    CHECK(slow.at("status") == "ok");
+    CHECK(slow.at("executor") == "events");
+    CHECK(slow.at("classes") == slow.at("streams"));
+    CHECK(quick.at("classes") <= quick.at("streams"));
+    if (quick.at("executor") == "sweeps") ++swept;
+    if (quick.at("classes") < quick.at("streams")) ++folded;
+    for (const char* field : {"executor", "classes", "events"}) {
+      quick.erase(field);
+      slow.erase(field);
+    }
+    CHECK(quick == slow);
+  }
+  CHECK(swept > 0);
+  CHECK(folded > 0);
 }
 
 TEST_CASE("The table of the quickstart is the one in quickstart.txt") {
