@@ -64,11 +64,9 @@ struct DataflowGraph::End {
   }
 };
 
+// How the stream of a Membership, which has the same index, uses its group.
 struct DataflowGraph::GroupUse {
-  std::int32_t group;
-  Rank rank;
   std::int32_t stream;
-  std::uint32_t place;
   bool posts;
   bool collects;
 };
@@ -218,10 +216,8 @@ void DataflowGraph::add_stream(Rank rank, std::int32_t number, const Binding& bi
   waits_.insert(waits_.end(), binding.streams.begin(),
                 binding.streams.begin() + static_cast<std::ptrdiff_t>(facts.streams));
   for (std::size_t slot = 0; slot < facts.groups.size(); ++slot) {
-    const auto place = static_cast<std::uint32_t>(memberships_.size());
     memberships_.push_back(Membership{binding.groups[slot], -1});
-    uses.push_back({binding.groups[slot], rank, global, place, facts.groups[slot].posts > 0,
-                    facts.groups[slot].collects > 0});
+    uses.push_back({global, facts.groups[slot].posts > 0, facts.groups[slot].collects > 0});
   }
 }
 
@@ -330,15 +326,14 @@ void DataflowGraph::join_pair(const End* sender, const End* receiver) {
 // where there are groups there are often as many as ranks.
 std::vector<std::uint32_t> DataflowGraph::order_by_group(const std::vector<GroupUse>& uses) const {
   const std::int32_t groups = std::max(schedule_.group_count, 0);
-  const auto place_of = [groups](const GroupUse& use) {
-    return static_cast<std::size_t>(std::clamp(use.group, -1, groups) + 1);
+  const auto place_of = [this, groups](std::size_t use) {
+    return static_cast<std::size_t>(std::clamp(memberships_[use].group, -1, groups) + 1);
   };
   std::vector<std::uint32_t> next(static_cast<std::size_t>(groups) + 3);
-  for (const GroupUse& use : uses) ++next[place_of(use) + 1];
+  for (std::size_t i = 0; i < uses.size(); ++i) ++next[place_of(i) + 1];
   for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
   std::vector<std::uint32_t> order(uses.size());
-  for (std::size_t i = 0; i < uses.size(); ++i)
-    order[next[place_of(uses[i])]++] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < uses.size(); ++i) order[next[place_of(i)]++] = static_cast<std::uint32_t>(i);
   return order;
 }
 
@@ -349,21 +344,22 @@ void DataflowGraph::resolve_groups(const std::vector<GroupUse>& uses) {
   collectors_.assign(groups_.size(), 0);
   const std::vector<std::uint32_t> order = order_by_group(uses);
   std::vector<std::int32_t> member_of(static_cast<std::size_t>(schedule_.ranks), -1);
-  const auto missing = [this](const GroupUse& use) {
-    fail(use.rank, local_number(use.stream), -1,
-         "group " + std::to_string(use.group) + ": it does not exist");
+  const auto missing = [&](std::uint32_t use) {
+    const std::int32_t stream = uses[use].stream;
+    fail(streams_[static_cast<std::size_t>(stream)].rank, local_number(stream), -1,
+         "group " + std::to_string(memberships_[use].group) + ": it does not exist");
   };
   std::size_t next = 0;
-  while (next < order.size() && uses[order[next]].group < 0) missing(uses[order[next++]]);
+  while (next < order.size() && memberships_[order[next]].group < 0) missing(order[next++]);
   for (std::int32_t group = 0; group < schedule_.group_count; ++group) {
     if (!number_members(group, member_of)) return;
     const std::size_t first = next;
-    while (next < order.size() && uses[order[next]].group == group) ++next;
+    while (next < order.size() && memberships_[order[next]].group == group) ++next;
     check_uses(uses, {order.data() + first, next - first}, member_of);
     for (const Rank rank : groups_[static_cast<std::size_t>(group)].members)
       member_of[static_cast<std::size_t>(rank)] = -1;
   }
-  if (next < order.size()) missing(uses[order[next]]);
+  if (next < order.size()) missing(order[next]);
 }
 
 bool DataflowGraph::number_members(std::int32_t group, std::vector<std::int32_t>& member_of) {
@@ -392,14 +388,16 @@ void DataflowGraph::check_uses(const std::vector<GroupUse>& uses, std::span<cons
   takers_.clear();
   for (const std::uint32_t index : chosen) {
     const GroupUse& use = uses[index];
-    const AggregationGroup& group = groups_[static_cast<std::size_t>(use.group)];
+    const Rank rank = streams_[static_cast<std::size_t>(use.stream)].rank;
+    const std::int32_t number = memberships_[index].group;
+    const AggregationGroup& group = groups_[static_cast<std::size_t>(number)];
     posters_.resize(group.members.size(), -1);
     takers_.resize(group.members.size(), -1);
-    const std::int32_t member = member_of[static_cast<std::size_t>(use.rank)];
+    const std::int32_t member = member_of[static_cast<std::size_t>(rank)];
     const auto place = static_cast<std::size_t>(std::max(member, 0));
     const auto wrong = [&](const char* what) {
-      fail(use.rank, local_number(use.stream), -1,
-           "group " + std::to_string(use.group) + ": rank " + std::to_string(use.rank) + what);
+      fail(rank, local_number(use.stream), -1,
+           "group " + std::to_string(number) + ": rank " + std::to_string(rank) + what);
     };
     if (member < 0 || (use.posts && posters_[place] >= 0) || (use.collects && takers_[place] >= 0)) {
       wrong(member < 0 ? " is no member" : " uses it in two streams");
@@ -410,9 +408,9 @@ void DataflowGraph::check_uses(const std::vector<GroupUse>& uses, std::span<cons
     if (use.posts) posters_[place] = use.stream;
     if (use.collects) {
       takers_[place] = use.stream;
-      ++collectors_[static_cast<std::size_t>(use.group)];
+      ++collectors_[static_cast<std::size_t>(number)];
     }
-    memberships_[use.place].member = member;
+    memberships_[index].member = member;
   }
 }
 
@@ -437,10 +435,10 @@ void DataflowGraph::find_components(const std::vector<GroupUse>& uses) {
   };
   for (const Connection& connection : connections_) unite(connection.sender, connection.receiver);
   std::vector<std::int32_t> user(groups_.size(), -1);
-  for (const GroupUse& use : uses) {
-    std::int32_t& first = user[static_cast<std::size_t>(use.group)];
-    if (first < 0) first = use.stream;
-    unite(use.stream, first);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    std::int32_t& first = user[static_cast<std::size_t>(memberships_[i].group)];
+    if (first < 0) first = uses[i].stream;
+    unite(uses[i].stream, first);
   }
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
     const Stream& fixed = streams_[stream];

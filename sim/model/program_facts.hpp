@@ -26,6 +26,10 @@ inline std::int64_t modulo(std::int64_t value, std::int64_t modulus) {
   return value < 0 ? value + modulus : value;
 }
 
+// More than any proof follows; what counts cells stays below `much`, so that sums do not overflow.
+constexpr std::int64_t trips_max = std::int64_t{1} << 29;
+constexpr std::int64_t much = std::int64_t{1} << 61;
+
 struct ProgramFacts {
   struct PeerUse {
     std::int64_t sends = 0;
@@ -38,12 +42,13 @@ struct ProgramFacts {
   std::int64_t operations = 0;
   std::int64_t sends = 0;
   std::int64_t cell_operations = 0;  // operations times the blocks that each touches
-  bool well_formed = true;           // no negative count or index, no modulus below 1
-  bool plain = true;                 // sends, receives and waits on output only; blocks counted upwards
+  bool well_formed = true;  // counts and indices in range, no modulus below 1; else nothing else holds
+  bool plain = true;        // sends, receives and waits on output only; blocks counted upwards
 
   explicit ProgramFacts(const Program& program) {
     for (const Loop& loop : program.loops) {
-      well_formed = well_formed && loop.trips >= 0;
+      well_formed = well_formed && loop.trips >= 0 && loop.trips <= trips_max;
+      if (!well_formed) return;
       for (const OperationTemplate& operation : loop.body) add(operation, loop.trips);
     }
   }
@@ -58,7 +63,7 @@ struct ProgramFacts {
     operations += trips;
     if (operation.kind != OperationKind::wait) use(operation.chunk);
     if (is_local(operation.kind)) use(operation.source);
-    cell_operations += trips * std::max(operation.chunk.span, 1);
+    cell_operations = std::min(cell_operations + trips * std::max(operation.chunk.span, 1), much);
     const auto slot = static_cast<std::size_t>(operation.peer);
     if (is_message(operation.kind) || is_aggregation(operation.kind))
       well_formed = well_formed && operation.peer >= 0;

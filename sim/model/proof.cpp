@@ -106,7 +106,7 @@ Size size_of(const Schedule& schedule) {
       size.valid = size.valid && program < facts.size() && facts[program].well_formed;
       if (!size.valid) return size;
       size.messages += facts[program].sends;
-      size.work += work_a_stream + facts[program].cell_operations;
+      size.work = std::min(size.work + work_a_stream + facts[program].cell_operations, much);
     }
   }
   return size;
@@ -114,10 +114,9 @@ Size size_of(const Schedule& schedule) {
 
 Proof too_large(Proof proof, const Size& size) {
   proof.proven = false;
-  proof.failures.push_back(ProofFailure{-1, -1, -1,
-                                        "executing all cells of " + std::to_string(size.streams) +
-                                            " streams with " + std::to_string(size.messages) +
-                                            " messages is beyond what a proof attempts"});
+  std::string text = "executing all cells of " + std::to_string(size.streams) + " streams";
+  if (size.messages > 0) text += " with " + std::to_string(size.messages) + " messages";
+  proof.failures.push_back(ProofFailure{-1, -1, -1, text + " is beyond what a proof attempts"});
   for (const std::string& reason : proof.rejected_symmetries) {
     if (proof.failures.size() >= proof_failures_max) break;
     proof.failures.push_back(ProofFailure{-1, -1, -1, "not used: " + reason});

@@ -282,6 +282,13 @@ TEST_CASE("Proof refuses what is too large for all cells once its symmetry fails
         "cells");
 }
 
+TEST_CASE("Proof refuses more streams than it can follow without binding them") {
+  const Proof proof = prove(make("two_shot", ideal_placement(1, 131072)));
+  CHECK_FALSE(proof.proven);
+  CHECK(proof.failures.at(0).text ==
+        "executing all cells of 17180000256 streams is beyond what a proof attempts");
+}
+
 TEST_CASE("Proof of two symmetries that speak of the same streams in part uses the first") {
   Schedule schedule = make("ring", ideal_placement(1, 5), 2);
   schedule.symmetries[1].first_stream = 1;
