@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/registry.hpp"
+
 namespace {
 
 const std::string program_shown = "build/release/collsim";
@@ -117,6 +119,19 @@ TEST_CASE("README opens with the two commands") {
   CHECK(commands[1].command == setup_shown + " test");
   CHECK(commands[2].command == setup_shown);
   CHECK(commands[2].output.has_value());
+}
+
+TEST_CASE("README names every option with the algorithms that take it") {
+  for (const collsim::algorithms::AlgorithmInfo& info : collsim::algorithms::all())
+    for (const std::string_view option : info.options) {
+      const std::string start = "| `" + std::string(option) + "` | ";
+      std::string of;  // "ring, nvls"
+      for (const std::string& line : lines_of_readme())
+        if (starts_with(line, start)) of = line.substr(start.size(), line.find(": ") - start.size());
+      CAPTURE(option);
+      CHECK_MESSAGE((", " + of + ",").find(", " + std::string(info.name) + ",") != std::string::npos,
+                    info.name);
+    }
 }
 
 TEST_CASE("README's forms of quickstart.sh are those of its usage text") {

@@ -68,17 +68,12 @@ inline const std::vector<std::string>& full_experiments() {
       "    links: [{from: 0, to: 1}, {from: 1, to: 2, bandwidth: 10 GB/s, latency: 5 ns}]\n"
       "algorithm: [tree]\n"
       "size: [4 B]\n",
-      "cluster: {preset: dgx-h100}\n"
-      "algorithm: ring\n"
-      "size: 4 B\n",
+      "cluster: {preset: dgx-h100}\nalgorithm: ring\nsize: 4 B\n",
       "cluster:\n"
       "  nodes: 3\n"
-      "  fabric:\n"
-      "    kind: switch\n"
-      "    bandwidth: 50 GB/s\n"
-      "    reduction: {enabled: true, bandwidth: 40 GB/s, operations: 1, radix: 4, message_size: 1 MiB}\n"
-      "algorithm: ring\n"
-      "size: 4 B\n"};
+      "  fabric: {kind: switch, bandwidth: 50 GB/s,\n"
+      "    reduction: {enabled: true, bandwidth: 40 GB/s, operations: 1, radix: 4, message_size: 1 MiB}}\n"
+      "algorithm: ring\nsize: 4 B\n"};
   return texts;
 }
 
