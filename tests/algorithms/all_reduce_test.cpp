@@ -85,6 +85,25 @@ TEST_CASE("Every algorithm is proven at 1000 ranks") {
   }
 }
 
+TEST_CASE("Ring, cascade, double tree and SHARP are proven at 131,072 ranks") {
+  for (const char* name : {"ring", "cascade", "double_binary_tree", "sharp"}) {
+    CAPTURE(name);
+    AlgorithmRequest request{name, {}};
+    if (request.name != "sharp") request.options.channels = 1;
+    request.options.slices = 1;
+    const auto schedule = make(request, ideal_placement(16384, 8, 8), 1 << 20);
+    REQUIRE(schedule.has_value());
+    const Proof proof = prove(*schedule);
+    CHECK(proof.proven);
+    const bool folded = request.name == "ring" || request.name == "cascade";
+    CHECK(proof.method == (folded ? ProofMethod::one_cell_an_orbit : ProofMethod::all_cells));
+    CHECK(proof.deadlock_freedom == (folded ? DeadlockFreedom::quotient : DeadlockFreedom::run));
+    CHECK(proof.cells_traced == (folded ? 1 : schedule->layout.cells()));
+    if (request.name == "ring") CHECK(proof.messages == 2LL * 131072 * 131071);
+    if (request.name == "cascade") CHECK(proof.messages == 2LL * 131072 * (7 + 16383));
+  }
+}
+
 TEST_CASE("Every algorithm runs on its ideal cluster at every rank count") {
   for (std::int32_t ranks = 2; ranks <= 33; ++ranks)
     for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
