@@ -1,7 +1,9 @@
 // predict: the same without a file.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "tests/experiments/program_runner.hpp"
@@ -85,6 +87,21 @@ TEST_CASE("predict of nothing that is possible is a negative outcome") {
   const Json points =
       points_of({"--cluster", "dgx-h100", "--nodes", "2", "--algorithms", "nvls", "--size", "1MiB"}, 1);
   CHECK(points[0].at("reason") == "nvls works inside one node; this cluster has 2");
+}
+
+TEST_CASE("The large experiments are right, and the torus of 131,072 ranks gives what their README shows") {
+  const WorkFolder folder;
+  const std::string large = COLLSIM_SOURCE_DIR "/experiments/large/";
+  const Run described = folder.run({"describe", large + "ring_131072.yaml", "--json", "-"});
+  REQUIRE(described.exit_code == 0);
+  CHECK(Json::parse(described.out).at("ranks") == 131072);
+  const Run run = folder.run({"run", large + "torus_131072.yaml"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  std::ostringstream readme;
+  readme << std::ifstream(large + "README.md").rdbuf();
+  CHECK(readme.str().find("$ build/release/collsim run experiments/large/torus_131072.yaml\n" + run.out +
+                          "```\n") != std::string::npos);
 }
 
 TEST_SUITE_END();
