@@ -301,12 +301,21 @@ class Builder {
   std::shared_ptr<FatTree> tree_;
 };
 
+// One node with an interconnect, or one GPU, never uses its fabric, so it is checked but not built.
+ClusterSpec without_idle_fabric(const ClusterSpec& cluster) {
+  ClusterSpec result = cluster;
+  const bool alone = cluster.nodes == 1 &&
+                     (cluster.node.gpus == 1 || cluster.node.interconnect.kind != InterconnectKind::none);
+  if (alone) result.fabric = FabricSpec();
+  return result;
+}
+
 }  // namespace
 
 std::variant<Topology, BuildError> build(const ClusterSpec& cluster, std::uint64_t seed) {
   const ClusterSpec complete = completed(cluster);
   if (std::optional<BuildError> error = check(complete)) return *error;
-  return Builder(complete, seed).build();
+  return Builder(without_idle_fabric(complete), seed).build();
 }
 
 }  // namespace collsim::topologies

@@ -56,6 +56,19 @@ void count_vertices(const Topology& topology, ClusterFacts& facts) {
   }
 }
 
+// The links that messages can take: within a node with an interconnect, which is all there is, not those of
+// its NICs.
+std::vector<Link> usable_links(const Topology& topology) {
+  const bool inside =
+      topology.placement().nodes == 1 && topology.placement().interconnect != InterconnectKind::none;
+  std::vector<Link> links;
+  for (const Link& link : topology.links())
+    if (!inside || (topology.vertex(link.source).kind != VertexKind::nic &&
+                    topology.vertex(link.target).kind != VertexKind::nic))
+      links.push_back(link);
+  return links;
+}
+
 }  // namespace
 
 Int128 maximum_flow(const Topology& topology, const std::vector<VertexId>& sources,
@@ -66,7 +79,7 @@ Int128 maximum_flow(const Topology& topology, const std::vector<VertexId>& sourc
   FlowGraph graph(sink + 1);
   // The links of one end can carry no more than all of them, which stays below 2^63 for every cluster built.
   std::int64_t unlimited = 0;
-  for (const Link& link : topology.links()) {
+  for (const Link& link : usable_links(topology)) {
     add_edge(graph, link.source.value, link.target.value, link.bandwidth.bytes_per_second());
     COLLSIM_CHECK(link.bandwidth.bytes_per_second() <=
                   std::numeric_limits<std::int64_t>::max() / 4 - unlimited);
@@ -91,7 +104,8 @@ ClusterFacts measure(const Topology& topology) {
   count_vertices(topology, facts);
   std::vector<VertexId> low;
   std::vector<VertexId> high;
-  const Graph graph(topology.vertex_count(), topology.links());
+  const std::vector<Link> links = usable_links(topology);
+  const Graph graph(topology.vertex_count(), links);
   for (Rank rank = 0; rank < topology.ranks(); ++rank) {
     (rank < topology.ranks() / 2 ? low : high).push_back(VertexId(rank));
     const std::vector<std::int32_t> hops = graph.hops(VertexId(rank));

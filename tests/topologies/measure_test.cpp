@@ -85,6 +85,25 @@ TEST_SUITE("topologies") {
     }
   }
 
+  TEST_CASE("A node that is alone has no fabric, and its NICs join nothing") {
+    for (const FabricKind kind : {FabricKind::fat_tree, FabricKind::ring, FabricKind::full_mesh}) {
+      ClusterSpec cluster = cluster_of(kind, 1, 8, 3);  // GPUs 3 and 4 share a NIC
+      cluster.fabric.radix = 8;
+      const Topology topology = built(cluster);
+      CHECK(topology.name() == "1 x 8 GPUs (nvswitch)");
+      const auto facts = topologies::measure(topology);
+      REQUIRE(facts.switches.size() == 1);
+      CHECK(facts.switches[0].name == "nvswitch");
+      CHECK(facts.nics == 3);
+      CHECK(static_cast<std::int64_t>(facts.bisection) == 4 * 100'000'000'000);
+      CHECK(facts.diameter == 2);
+      cluster.node.interconnect.kind = InterconnectKind::ring;
+      CHECK(topologies::measure(built(cluster)).diameter == 4);
+      cluster.node.interconnect.kind = InterconnectKind::none;  // then its GPUs meet over the fabric alone
+      CHECK(built(cluster).placement().fabric == kind);
+    }
+  }
+
   TEST_CASE("Measures of one rank are zero") {
     const auto facts = topologies::measure(built(fabric_of(FabricKind::single_switch, 1)));
     CHECK(facts.ranks == 1);
