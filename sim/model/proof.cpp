@@ -15,7 +15,7 @@ namespace {
 
 // Below work_small all cells are executed even where symmetries would save most of it; beyond work_max
 // nothing is tried. Setting a stream up costs as much as work_a_stream cell operations.
-constexpr std::int64_t work_small = 20'000'000;
+constexpr std::int64_t work_small = 200'000;
 constexpr std::int64_t work_max = 10'000'000'000;
 constexpr std::int64_t work_a_stream = 16;
 constexpr std::int64_t memory_max = std::int64_t{32} << 20;

@@ -16,7 +16,7 @@
 //                      (symmetry.hpp); pairing and deadlock are decided on one stream an orbit, and one cell
 //                      an orbit is traced through all ranks (proof_orbits.hpp). O(streams) time a symmetry
 //                      and a traced cell. A symmetry that does not hold is not used, never believed.
-// prove() executes all cells where that is cheap (2e7 cell operations) or the only way, else one cell an
+// prove() executes all cells where that is cheap (2e5 cell operations) or the only way, else one cell an
 // orbit. What neither can do within about 1e10 operations is not proven, and the failure says why.
 #pragma once
 

@@ -264,6 +264,16 @@ TEST_CASE("Proof traces every cell where no symmetry holds, and says so") {
   CHECK(refused.proof.failures.at(0).text == "too few symmetries hold to prove it one cell an orbit");
 }
 
+TEST_CASE("Proof goes by orbits where all cells would take longer") {
+  const Proof large = prove(make("ring", ideal_placement(1, 1024)));
+  CHECK(large.proven);
+  CHECK(large.method == ProofMethod::one_cell_an_orbit);
+  CHECK(large.messages == 2LL * 1024 * 1023);
+  const Proof small = prove(make("ring", ideal_placement(1, 64)));
+  CHECK(small.proven);
+  CHECK(small.method == ProofMethod::all_cells);
+}
+
 TEST_CASE("Proof refuses what is too large for all cells once its symmetry fails") {
   Schedule schedule = make("ring", ideal_placement(1, 65536));
   CHECK(prove(schedule).proven);
