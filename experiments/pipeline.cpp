@@ -11,6 +11,7 @@
 
 #include "algorithms/registry.hpp"
 #include "experiments/forecast.hpp"
+#include "experiments/outcome.hpp"
 #include "experiments/parallel.hpp"
 #include "experiments/workplan.hpp"
 #include "sim/core/check.hpp"
@@ -22,11 +23,22 @@ namespace collsim::program {
 
 namespace {
 
+// Beyond so many streams no proof is attempted (sim/model/proof.hpp), and hashing them all would take
+// minutes.
+constexpr std::int64_t hashed_streams_max = std::int64_t{1} << 28;
+
+bool is_hashed(const Schedule& schedule) {
+  std::int64_t streams = 0;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) streams += schedule.stream_count(rank);
+  return streams <= hashed_streams_max;
+}
+
 // Proofs by structure: a table of many sizes proves each structure once. Safe to share between threads; who
 // asks for a proof that another is making waits for it.
 class Proofs {
  public:
   Proof of(const Schedule& schedule) {
+    if (!is_hashed(schedule)) return prove(schedule);
     const StructureDigest digest = structure_digest(schedule);
     std::promise<Proof> promise;
     std::shared_future<Proof> future;
@@ -101,11 +113,10 @@ RunOptions run_options(const Context& context) {
   return options;
 }
 
-// A finding without a rank says what kept the proof from being made.
 std::string unproven_reason(const Proof& proof) {
   COLLSIM_CHECK(!proof.failures.empty());
-  const ProofFailure& first = proof.failures.front();
-  return first.rank < 0 ? "there is no proof: " + first.text : "the schedule does not compute its collective";
+  return is_undecided(proof) ? "there is no proof: " + proof.failures.front().text
+                             : "the schedule does not compute its collective";
 }
 
 // Why the run is not even tried, or nothing. A long one is announced.

@@ -14,6 +14,7 @@
 #include "experiments/commands.hpp"
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
+#include "experiments/outcome.hpp"
 #include "sim/core/quantity_text.hpp"
 #include "sim/core/spelling.hpp"
 #include "sim/model/proof.hpp"
@@ -31,7 +32,7 @@ struct Verdict {
   Collective collective;
   std::int32_t ranks = 1;
   std::int32_t nodes = 1;
-  std::string status;  // proven, refuted, impossible
+  std::string status;  // proven, refuted, undecided (the proof would cost too much), impossible
   std::string reason;  // of impossible
   Proof proof;
 };
@@ -105,7 +106,7 @@ Verdict verdict_of(const AlgorithmRequest& request, const Collective& collective
     verdict.nodes = placement.nodes;
     verdict.reason.clear();
     verdict.proof = prove(std::get<Schedule>(made));
-    verdict.status = verdict.proof.proven ? "proven" : "refuted";
+    verdict.status = verdict.proof.proven ? "proven" : is_undecided(verdict.proof) ? "undecided" : "refuted";
     return verdict;
   }
   verdict.status = "impossible";

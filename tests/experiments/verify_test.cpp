@@ -55,6 +55,14 @@ TEST_CASE("verify writes JSON") {
   CHECK(proofs[0].at("failures").empty());
 }
 
+TEST_CASE("verify does not call a schedule refuted when its proof would cost too much") {
+  const WorkFolder folder;
+  const Run run = folder.run({"verify", "two_shot", "--ranks", "32768"});
+  CHECK(run.exit_code == 1);
+  CHECK(run.out.rfind("two_shot on 32768 ranks (4096 nodes of 8): undecided", 0) == 0);
+  CHECK(run.out.find("executing all cells of 1073774592 streams") != std::string::npos);
+}
+
 TEST_CASE("verify says what it does not know") {
   const WorkFolder folder;
   Run run = folder.run({"verify", "rng", "--ranks", "4"});
