@@ -119,8 +119,10 @@ std::string text_of(const Verdict& verdict) {
                   verdict.ranks == 1 ? "" : "s", verdict.nodes, verdict.nodes == 1 ? "" : "s",
                   verdict.ranks / verdict.nodes, verdict.status);
   if (verdict.status == "impossible") return head + ": " + verdict.reason + "\n";
-  std::string text =
-      head + fmt::format(", {} message{}\n", verdict.proof.messages, verdict.proof.messages == 1 ? "" : "s");
+  std::string text = head + "\n";
+  if (verdict.status != "undecided")
+    text = head +
+           fmt::format(", {} message{}\n", verdict.proof.messages, verdict.proof.messages == 1 ? "" : "s");
   for (const ProofFailure& failure : verdict.proof.failures) text += "  " + failure.text + "\n";
   return text;
 }
