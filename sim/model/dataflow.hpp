@@ -160,6 +160,10 @@ class Dataflow {
   DataflowOutcome run(std::int64_t first = 0, std::int64_t count = std::numeric_limits<std::int32_t>::max());
   // outcome deadlock: the waiting streams; aborted: what is wrong. At most proof_failures_max.
   const std::vector<ProofFailure>& failures() const { return failures_; }
+  // So far, everything was received, joined or stored as the very chunk that it was given as.
+  bool same_chunks() const { return same_chunks_; }
+  // No message and no result of an aggregation is left.
+  bool drained() const;
 
  private:
   using Payload = typename Memory::Payload;
@@ -253,6 +257,7 @@ class Dataflow {
   std::vector<std::int32_t> ready_;
   std::vector<ProofFailure> failures_;
   bool aborted_ = false;
+  bool same_chunks_ = true;
 };
 
 template <class Memory>
@@ -287,6 +292,15 @@ DataflowOutcome Dataflow<Memory>::run(std::int64_t first, std::int64_t count) {
   if (aborted_) return DataflowOutcome::aborted;
   report_deadlock();
   return failures_.empty() ? DataflowOutcome::finished : DataflowOutcome::deadlock;
+}
+
+template <class Memory>
+bool Dataflow<Memory>::drained() const {
+  for (const Pipe& pipe : pipes_)
+    if (pipe.count > 0) return false;
+  for (const Aggregation& aggregation : aggregations_)
+    if (!aggregation.results.empty()) return false;
+  return true;
 }
 
 template <class Memory>
@@ -593,6 +607,7 @@ inline bool Dataflow<Memory>::same_size(const Step& step, const Chunk& theirs, s
 
 template <class Memory>
 bool Dataflow<Memory>::same_size_rare(const Step& step, const Chunk& theirs, std::int32_t other) {
+  same_chunks_ = false;
   const Layout& layout = graph_.schedule().layout;
   if (theirs.span == step.chunk.span && size_of(layout, theirs) == size_of(layout, step.chunk)) return true;
   const auto size = [&](const Chunk& chunk) {

@@ -8,12 +8,13 @@
 #include "sim/model/proof_orbits.hpp"
 #include "sim/model/proof_order.hpp"
 #include "sim/model/proof_sets.hpp"
+#include "sim/model/proof_slices.hpp"
 #include "sim/model/proof_tokens.hpp"
 
 namespace collsim {
 namespace {
 
-// Below work_small all cells are executed even where symmetries would save most of it; beyond work_max
+// Below work_small all cells are executed even where the other methods would save most of it; beyond work_max
 // nothing is tried. Setting a stream up costs as much as work_a_stream cell operations.
 constexpr std::int64_t work_small = 200'000;
 constexpr std::int64_t work_max = 10'000'000'000;
@@ -40,6 +41,7 @@ struct Findings {
   std::vector<WrongCell> wrong;
   std::vector<Conflict> conflicts;
   bool moves = false;
+  bool repeats = true;  // could be done again in other regions: conditions (4) and (5) of proof_slices.hpp
 };
 
 // One pass over the cells [first, first + count). False: the run did not end; the proof says why.
@@ -52,6 +54,7 @@ bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, Fi
   proof.failures = run.failures();
   if (outcome != DataflowOutcome::finished) return false;
   findings.moves = findings.moves || memory.moves();
+  findings.repeats = findings.repeats && run.same_chunks() && run.drained();
   memory.find_wrong(findings.wrong);
   const std::size_t room = proof_failures_max - findings.conflicts.size();
   const std::vector<Conflict>& more = memory.conflicts();
@@ -83,12 +86,31 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   return pass(graph, 0, cells, findings, proof);
 }
 
+Proof execute(const Schedule& schedule, Findings& findings) {
+  Proof proof;
+  const DataflowGraph graph(schedule);
+  proof.messages = graph.messages();
+  proof.failures = graph.failures();
+  if (!proof.failures.empty()) return proof;
+  if (!all_passes(graph, findings, proof)) return proof;
+  proof.deadlock_freedom = DeadlockFreedom::run;
+  proof.cells_traced = schedule.layout.cells();
+  if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
+  judge(graph, findings.conflicts, proof.failures);
+  if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
+  proof.proven = proof.failures.empty();
+  return proof;
+}
+
 // What executing all cells would cost.
 struct Size {
   std::int64_t streams = 0;
   std::int64_t messages = 0;
   std::int64_t work = 0;  // cell operations, and streams as many as it takes to make one
   bool valid = true;      // every stream has a program that exists
+
+  // Of executing one of `count` slices.
+  std::int64_t of_slices(std::int64_t count) const { return work / count + work_a_stream * streams; }
 };
 
 Size size_of(const Schedule& schedule) {
@@ -127,7 +149,15 @@ Proof too_large(Proof proof, const Size& size) {
 }  // namespace
 
 const char* name_of(ProofMethod method) {
-  return method == ProofMethod::all_cells ? "all cells" : "one cell an orbit";
+  switch (method) {
+    case ProofMethod::all_cells:
+      return "all cells";
+    case ProofMethod::one_cell_an_orbit:
+      return "one cell an orbit";
+    case ProofMethod::one_slice:
+      return "one slice";
+  }
+  return "unknown";
 }
 
 const char* name_of(DeadlockFreedom shown) {
@@ -138,44 +168,53 @@ const char* name_of(DeadlockFreedom shown) {
       return "run";
     case DeadlockFreedom::quotient:
       return "quotient";
+    case DeadlockFreedom::one_slice:
+      return "one slice";
   }
   return "unknown";
 }
 
 Proof prove_all_cells(const Schedule& schedule) {
-  Proof proof;
-  const DataflowGraph graph(schedule);
-  proof.messages = graph.messages();
-  proof.failures = graph.failures();
-  if (!proof.failures.empty()) return proof;
   Findings findings;
-  if (!all_passes(graph, findings, proof)) return proof;
-  proof.deadlock_freedom = DeadlockFreedom::run;
-  proof.cells_traced = schedule.layout.cells();
-  if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
-  judge(graph, findings.conflicts, proof.failures);
-  if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
-  proof.proven = proof.failures.empty();
+  return execute(schedule, findings);
+}
+
+Proof prove_first_slice(const FirstSlice& slice) {
+  Findings findings;
+  Proof proof = execute(slice.schedule, findings);
+  proof.method = ProofMethod::one_slice;
+  proof.messages *= slice.trips;
+  if (!proof.proven) return proof;
+  proof.deadlock_freedom = DeadlockFreedom::one_slice;
+  if (findings.repeats) return proof;
+  proof.proven = false;
+  proof.failures.push_back(ProofFailure{-1, -1, -1, "what the first slice does cannot be repeated"});
   return proof;
 }
 
 Proof prove(const Schedule& schedule) {
   const Size size = size_of(schedule);
   if (size.streams > proof_streams_max) return too_large(Proof{}, size);
-  const bool small = size.work <= work_small || !size.valid;
-  if (small || schedule.symmetries.empty()) {
-    if (size.work <= work_max) return prove_all_cells(schedule);
-    Proof proof;
-    proof.messages = size.messages;
-    return too_large(std::move(proof), size);
+  if (size.work <= work_small || !size.valid) return prove_all_cells(schedule);
+  std::vector<std::string> unused;  // why other methods were not used
+  if (!schedule.symmetries.empty()) {
+    OrbitProof orbits = prove_by_orbits(schedule, work_max);
+    orbits.proof.messages = size.messages;
+    if (orbits.decided) return orbits.proof;
+    if (size.work > work_max) return too_large(std::move(orbits.proof), size);
+    unused = std::move(orbits.proof.rejected_symmetries);
+  } else if (const auto slice = first_slice(schedule); slice && size.of_slices(slice->trips) <= work_max) {
+    Proof proof = prove_first_slice(*slice);
+    if (proof.proven) return proof;
   }
-  OrbitProof orbits = prove_by_orbits(schedule, work_max);
-  orbits.proof.messages = size.messages;
-  if (orbits.decided) return orbits.proof;
-  if (size.work > work_max) return too_large(std::move(orbits.proof), size);
-  Proof proof = prove_all_cells(schedule);
-  proof.rejected_symmetries = std::move(orbits.proof.rejected_symmetries);
-  return proof;
+  if (size.work <= work_max) {
+    Proof proof = prove_all_cells(schedule);
+    proof.rejected_symmetries = std::move(unused);
+    return proof;
+  }
+  Proof proof;
+  proof.messages = size.messages;
+  return too_large(std::move(proof), size);
 }
 
 }  // namespace collsim

@@ -5,7 +5,7 @@
 // overwritten or read while another stream could still need it. Every cell is traced, including cells that
 // are empty at this size, so a proof holds for every size of the same structure.
 //
-// Two methods
+// Three methods
 //   all cells          One random token a rank and cell (fixed seed), sums modulo 2^61 - 1, executed as a
 //                      dataflow network with bounded connections, whose outcome does not depend on the order
 //                      of execution. Where a check fails the failing cell is traced again with exact sets to
@@ -16,8 +16,12 @@
 //                      (symmetry.hpp); pairing and deadlock are decided on one stream an orbit, and one cell
 //                      an orbit is traced through all ranks (proof_orbits.hpp). O(streams) time a symmetry
 //                      and a traced cell. A symmetry that does not hold is not used, never believed.
-// prove() executes all cells where that is cheap (2e5 cell operations) or the only way, else one cell an
-// orbit. What neither can do within about 1e10 operations is not proven, and the failure says why.
+//   one slice          Where every trip of every loop does the same in regions of its own, which is verified
+//   on
+//                      all programs and bindings (proof_slices.hpp): all cells of the first trip.
+// prove() executes all cells where that is cheap (2e5 cell operations) or the only way; else one cell an
+// orbit where the schedule publishes symmetries, one slice where not. What none can do within about 1e10
+// operations is not proven, and the failure says why.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +39,15 @@ struct ProofFailure {
   std::string text;        // one sentence: "rank 3: block 2 of region 0 holds rank 1 twice and lacks rank 5"
 };
 
-enum class ProofMethod { all_cells, one_cell_an_orbit };
-const char* name_of(ProofMethod method);  // "all cells", "one cell an orbit"
+enum class ProofMethod { all_cells, one_cell_an_orbit, one_slice };
+const char* name_of(ProofMethod method);  // "all cells", "one cell an orbit", "one slice"
 
 // run       every operation was executed with the schedule's slots
 // quotient  one stream an orbit was executed with the schedule's slots (why that is exact: proof_orbits.hpp)
-enum class DeadlockFreedom { not_shown, run, quotient };
-const char* name_of(DeadlockFreedom shown);  // "not shown", "run", "quotient"
+// one_slice one trip of every stream was executed with the schedule's slots (why the others do the same:
+//           proof_slices.hpp)
+enum class DeadlockFreedom { not_shown, run, quotient, one_slice };
+const char* name_of(DeadlockFreedom shown);  // "not shown", "run", "quotient", "one slice"
 
 struct Proof {
   bool proven = false;
