@@ -114,7 +114,7 @@ TEST_CASE("Every interconnect on every fabric that a file can name runs every al
 }
 
 TEST_CASE("Each option of an algorithm changes its time") {
-  for (const auto& [plain, changed] : std::vector<std::pair<std::string, std::string>>{
+  for (const std::pair<std::string, std::string>& texts : std::vector<std::pair<std::string, std::string>>{
            {"{name: ring}", "{name: ring, channels: 1}"},
            {"{name: ring}", "{name: ring, slices: 4}"},
            {"{name: ring}", "{name: ring, slots: 1}"},
@@ -132,8 +132,9 @@ TEST_CASE("Each option of an algorithm changes its time") {
            {"{name: two_shot}", "{name: two_shot, channel_bandwidth: 1 GB/s}"},
            {"{name: sharp}", "{name: sharp, slices: 4}"},
            {"{name: sharp}", "{name: sharp, channel_bandwidth: 5 GB/s}"}}) {
-    CAPTURE(changed);
-    const Experiment experiment = read(two_levels + "algorithm: [" + plain + ", " + changed + "]\n");
+    CAPTURE(texts.second);
+    const Experiment experiment =
+        read(two_levels + "algorithm: [" + texts.first + ", " + texts.second + "]\n");
     const Topology topology = built(experiment);
     CHECK(time_of(topology, experiment, experiment.algorithms[0], experiment.sizes[0]) !=
           time_of(topology, experiment, experiment.algorithms[1], experiment.sizes[0]));
