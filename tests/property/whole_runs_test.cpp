@@ -155,7 +155,7 @@ TEST_CASE("Random clusters are mostly built, of every kind, and run every algori
   CHECK(interconnects.size() == 6);
   CHECK(fabrics.size() == 11);
   CHECK(runs.size() == algorithms::all().size());
-  for (const auto& [name, number] : runs) CHECK_MESSAGE(number >= 8, name);
+  for (const auto& entry : runs) CHECK_MESSAGE(entry.second >= 8, entry.first);
 }
 
 TEST_CASE("On random clusters every run is proven, repeatable, above its bound, and conserves bytes") {
