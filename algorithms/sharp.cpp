@@ -5,7 +5,7 @@
 // every node all-reduces block g through the fabric, and sends it to the others of its node (all-gather).
 // Inside a node the two phases use its switches where they reduce (mode reduce and multicast, one group for
 // each root), direct messages otherwise. Every phase has streams of its own that loop over the slices, so
-// that slices overlap.
+// that slices overlap. With one slice nothing overlaps, and what waits for each other anyway is one stream.
 //
 // Groups: g = GPU g of every node; then, where the node reduces, G + node * G + g = reduce to GPU g of a
 // node, and G + (nodes + node) * G + g = multicast from it.
@@ -15,7 +15,7 @@
 namespace collsim::algorithms {
 namespace {
 
-// Streams 0 and 1 of every rank are the fabric's: post and collect.
+// Streams 0 and 1 of every rank are the fabric's: post and collect. (Not with one slice.)
 constexpr std::int32_t stream_post = 0;
 constexpr std::int32_t stream_collect = 1;
 constexpr std::int32_t stream_inside = 2;
@@ -55,6 +55,46 @@ void make_tree_only(Schedule& schedule, const Shape& shape) {
     binding.program = stream;
     binding.bases.push_back(0);
     binding.groups.push_back(0);
+  };
+}
+
+// One slice, one GPU a node: post and collect.
+void make_tree_of_one_slice(Schedule& schedule) {
+  const ChunkExpression own = block_of(0, 1);
+  schedule.programs = {Program{{Loop{
+      1,
+      {make_operation(OperationKind::aggregate, 0, own), make_operation(OperationKind::collect, 0, own)}}}}};
+  schedule.stream_count = [](Rank) { return 1; };
+  schedule.bind = [](Rank, std::int32_t, Binding& binding) {
+    binding.bases.push_back(0);
+    binding.groups.push_back(0);
+  };
+}
+
+// One slice, and the node's switches reduce: stream g is all that a rank does for block g. Its own: reduce
+// (group 0), through the fabric (group 1), post the multicast (group 2). Others: post the reduction (group
+// 0), then the multicast (group 1), and collect it. Posting a multicast only then delays nobody: its root
+// does so later still, because it needs the result of the same reduction.
+void make_switched_of_one_slice(Schedule& schedule, const Shape& shape) {
+  const std::int32_t gpus = shape.gpus;
+  const ChunkExpression block = block_of(0, gpus);
+  const auto post = [&block](std::int32_t group) {
+    return make_operation(OperationKind::aggregate, group, block);
+  };
+  const auto collect = [&block](std::int32_t group) {
+    return make_operation(OperationKind::collect, group, block);
+  };
+  schedule.programs = {Program{{Loop{1, {post(0), collect(0), post(1), collect(1), post(2)}}}},
+                       Program{{Loop{1, {post(0), post(1), collect(1)}}}}};
+  schedule.stream_count = [gpus](Rank) { return gpus; };
+  schedule.bind = [shape, gpus](Rank rank, std::int32_t root, Binding& binding) {
+    const std::int32_t node = rank / gpus;
+    const bool own = root == rank % gpus;
+    binding.program = own ? 0 : 1;
+    binding.bases.push_back(root);
+    binding.groups.push_back(gpus + node * gpus + root);
+    if (own) binding.groups.push_back(root);
+    binding.groups.push_back(gpus + (shape.nodes + node) * gpus + root);
   };
 }
 
@@ -183,8 +223,12 @@ ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
     if (auto wrong = check_message_size(largest, placement.node_reduction)) return *wrong;
   schedule.slices = slices;
   const Shape shape{placement.nodes, gpus, slices};
-  if (gpus == 1) {
+  if (gpus == 1 && slices == 1) {
+    make_tree_of_one_slice(schedule);
+  } else if (gpus == 1) {
     make_tree_only(schedule, shape);
+  } else if (switched && slices == 1) {
+    make_switched_of_one_slice(schedule, shape);
   } else if (switched) {
     make_switched(schedule, shape);
   } else {

@@ -214,7 +214,7 @@ TEST_CASE("Symmetry of groups is checked member by member") {
   CHECK(reason_of(sharp, nodes) == "");
   Symmetry bad = nodes;
   bad.group = {};
-  CHECK(reason_of(sharp, bad) == "next node: rank 0, stream 2: its image is in other groups");
+  CHECK(reason_of(sharp, bad) == "next node: rank 0, stream 0: its image is in other groups");
   Schedule broken = sharp;
   broken.group = [sharp](std::int32_t number) {
     AggregationGroup group = sharp.group(number);
