@@ -6,6 +6,9 @@
 // b_1 .. b_i, is contiguous: U_i = p_{i+1} ... p_L blocks. At level i the ranks that differ only in x_i run
 // the ring of ring.cpp over the p_i super-blocks that begin with x_1 .. x_{i-1}. Afterwards rank r holds one
 // block, and the way back retraces the levels.
+//
+// Slices are pipelined: a slice enters a level, on the way in and on the way back, when the slice before it
+// has left it on this rank, so that the levels work on different slices at a time.
 #include <algorithm>
 
 #include "algorithms/all_reduce.hpp"
@@ -58,13 +61,16 @@ ChunkExpression super_block(std::size_t level, std::int32_t offset, const std::v
   return chunk;
 }
 
-// Binding::peers: the next member of level i at 2i, the one before at 2i + 1.
-Program cascade_program(const std::vector<std::int32_t>& levels) {
+// Binding::peers: the next member of level i at 2i, the one before at 2i + 1. Binding::streams: the slice
+// before.
+Program cascade_program(const std::vector<std::int32_t>& levels, bool waits) {
   Program program;
   const auto add = [&](std::size_t level, std::int32_t first, OperationKind receive) {
     const auto next = static_cast<std::int32_t>(2 * level);
     Loop loop{std::int64_t{levels[level]} - 1, {}};
+    const std::int64_t last = program.operation_count() + 2 * loop.trips - 1;  // of this level and way
     loop.body.push_back(make_operation(OperationKind::send, next, super_block(level, first, levels)));
+    if (waits) loop.body.back().dependencies.push_back(Dependency{0, last, 0});
     loop.body.push_back(make_operation(receive, next + 1, super_block(level, first - 1, levels)));
     program.loops.push_back(loop);
   };
@@ -73,9 +79,10 @@ Program cascade_program(const std::vector<std::int32_t>& levels) {
   return program;
 }
 
-// The next member at one level, for every level; and the next region (slice of a channel).
+// The next member at one level, for every level; and the next channel, all its slices with it.
 std::vector<Symmetry> cascade_symmetries(const std::vector<std::int32_t>& levels, std::int32_t ranks,
-                                         std::int32_t regions) {
+                                         std::int32_t channels, std::int32_t slices) {
+  const std::int32_t regions = channels * slices;
   Symmetry all;
   all.stream_count = regions;
   all.region_count = regions;
@@ -93,12 +100,12 @@ std::vector<Symmetry> cascade_symmetries(const std::vector<std::int32_t>& levels
     next.block = Rotation{0, ranks, unit, members, 1};
     below *= members;
   }
-  if (regions == 1) return symmetries;
+  if (channels == 1) return symmetries;
   Symmetry& next = symmetries.emplace_back(all);
-  next.name = "next region";
+  next.name = "next channel";
   next.rank = [](Rank rank) { return rank; };
-  next.stream = [regions](Rank, std::int32_t stream) { return (stream + 1) % regions; };
-  next.region = next.channel = Rotation{0, regions, 1, regions, 1};
+  next.stream = [regions, slices](Rank, std::int32_t stream) { return (stream + slices) % regions; };
+  next.region = next.channel = Rotation{0, regions, slices, channels, 1};
   return symmetries;
 }
 
@@ -116,11 +123,15 @@ ScheduleOrReason cascade(const Collective& collective, const Placement& placemen
   Schedule schedule = schedule_frame("cascade", collective, placement, options, {channels, slices}, ranks);
   schedule.channels = channels;
   schedule.slices = slices;
-  schedule.programs = {cascade_program(levels)};
+  schedule.programs = {cascade_program(levels, false), cascade_program(levels, true)};
   const std::int32_t streams = channels * slices;
   schedule.stream_count = [streams](Rank) { return streams; };
   // Stream = region = number of the connection's channel.
-  schedule.bind = [levels, ranks](Rank rank, std::int32_t stream, Binding& binding) {
+  schedule.bind = [levels, ranks, slices](Rank rank, std::int32_t stream, Binding& binding) {
+    if (stream % slices > 0) {
+      binding.program = 1;
+      binding.streams.push_back(stream - 1);
+    }
     std::int32_t below = 1;     // p_1 ... p_{i-1}
     std::int32_t unit = ranks;  // U_{i-1}
     std::int64_t origin = 0;
@@ -137,7 +148,7 @@ ScheduleOrReason cascade(const Collective& collective, const Placement& placemen
     }
     binding.bases.push_back(stream);
   };
-  schedule.symmetries = cascade_symmetries(levels, ranks, streams);
+  schedule.symmetries = cascade_symmetries(levels, ranks, channels, slices);
   return schedule;
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/slow_simulation.hpp"
 
 using namespace collsim;
+using testing::pair_network;
 using testing::port_network;
 using testing::ps;
 using testing::rate_of;
@@ -178,6 +179,22 @@ TEST_SUITE("sim/execution") {
     CHECK(result.time == ps(4 * us));
     CHECK(result.critical_path->bandwidth == ps(4 * us));
     CHECK(result.critical_path->messages == 4);
+  }
+
+  TEST_CASE("simulate lets the slices of a cascade work on different levels at a time") {
+    // Two levels of 4 whose links are apart and alike: with many slices the slower level alone decides.
+    const Topology topology =
+        pair_network({{4, ps(0), rate_of(1'000'000'000)}, {4, ps(0), rate_of(250'000'000)}});
+    AlgorithmOptions options;
+    options.levels = {4, 4};
+    const std::int64_t bytes = 16 * 4 * 6000;
+    const std::int64_t level =
+        2 * 3 * bytes / 4 * 1000;  // ps, each of the two: a quarter of the bytes, or of the rate
+    CHECK(run(topology, schedule_of("cascade", bytes, topology.placement(), options)).time == ps(2 * level));
+    options.slices = 10;
+    const Duration sliced = run(topology, schedule_of("cascade", bytes, topology.placement(), options)).time;
+    CHECK(sliced < ps(level * 13 / 10));
+    CHECK(sliced >= ps(level));
   }
 
   TEST_CASE("simulate names contention where messages share a port") {

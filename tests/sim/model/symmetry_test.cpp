@@ -75,7 +75,8 @@ void check_algorithm(const std::string& name, const Placement& placement, const 
   CHECK(orbits.proof.proven);
   CHECK(orbits.proof.deadlock_freedom == DeadlockFreedom::quotient);
   CHECK(orbits.proof.symmetries == static_cast<std::int64_t>(schedule->symmetries.size()));
-  if (name == "cascade" || name == "two_shot") CHECK(orbits.proof.cells_traced == 1);
+  if (name == "two_shot") CHECK(orbits.proof.cells_traced == 1);
+  if (name == "cascade") CHECK(orbits.proof.cells_traced == schedule->slices);
   if (name == "ring") CHECK(orbits.proof.cells_traced == schedule->layout.regions());
 }
 
@@ -180,9 +181,9 @@ TEST_CASE("Symmetry that maps two streams onto one is rejected") {
   Symmetry bad = cascade.symmetries.back();
   CHECK(reason_of(cascade, bad) == "");
   bad.stream = [](Rank, std::int32_t) { return 1; };
-  CHECK(reason_of(cascade, bad) == "next region: rank 0, stream 1: it does not permute the streams");
+  CHECK(reason_of(cascade, bad) == "next channel: rank 0, stream 1: it does not permute the streams");
   bad.stream = [](Rank, std::int32_t) { return 2; };
-  CHECK(reason_of(cascade, bad) == "next region: rank 0, stream 0: it does not permute the streams");
+  CHECK(reason_of(cascade, bad) == "next channel: rank 0, stream 0: it does not permute the streams");
 }
 
 TEST_CASE("Symmetry of one level of a cascade does not pass for another") {
@@ -498,5 +499,5 @@ TEST_CASE("Proof by orbits agrees with all cells on mutated schedules") {
   CHECK(decided > 2000);
   CHECK(refuted > 500);
   CHECK(symmetric > 150);
-  CHECK(deadlocks > 30);
+  CHECK(deadlocks > 20);
 }
