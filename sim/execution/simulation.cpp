@@ -1,6 +1,7 @@
 #include "sim/execution/simulation.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/execution/executor.hpp"
 #include "sim/execution/fold.hpp"
@@ -43,10 +44,6 @@ std::size_t folding_limit(const Instance& instance, const RunOptions& options) {
   return options.shortcuts == Shortcuts::fold ? elements : elements / 2;
 }
 
-bool may_sweep(const RunOptions& options) {
-  return options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep;
-}
-
 // Every waiting rank is to be named after a deadlock, not one of each class.
 RunOptions plainly(RunOptions options) {
   options.shortcuts = Shortcuts::plain;
@@ -81,8 +78,12 @@ struct Simulator::Prepared {
   bool reusable = false;  // a single job on all ranks, no capacity changes
   bool tried_to_fold = false;
   bool use_folded = false;
+  const Schedule* estimated = nullptr;  // what estimate() was just asked about
+  std::optional<bool> sweeps_whole;     // whether rates are constant: the same for every size
+  std::optional<bool> sweeps_folded;
 
   const Instance& ran() const;
+  bool sweeps_through(const RunOptions& options);
 };
 
 Simulator::Simulator(const Topology& topology) : topology_(&topology) {}
@@ -91,6 +92,12 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 
 void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
                         const std::vector<CapacityChange>& changes) {
+  if (prepared_) {
+    const Schedule* estimated = std::exchange(prepared_->estimated, nullptr);
+    const bool same =
+        jobs.size() == 1 && estimated == jobs[0].schedule && prepared_->shortcuts == options.shortcuts;
+    if (same && changes.empty() && prepared_->reusable) return;
+  }
   const bool reusable =
       jobs.size() == 1 && jobs[0].rank_map.empty() && jobs[0].start == Instant() && changes.empty();
   const bool was_uniform = prepared_ && uniform(prepared_->whole);
@@ -98,6 +105,7 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
       rebind(prepared_->whole, *jobs[0].schedule)) {
     if (!was_uniform || !uniform(prepared_->whole)) {
       prepared_->folded.reset();
+      prepared_->sweeps_folded.reset();
       prepared_->tried_to_fold = false;
     }
     if (prepared_->folded) rebind(*prepared_->folded, prepared_->whole);
@@ -117,6 +125,14 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
 // would have been folded by itself.
 const Instance& Simulator::Prepared::ran() const { return use_folded && folded ? folded->instance : whole; }
 
+bool Simulator::Prepared::sweeps_through(const RunOptions& options) {
+  if (options.explain || (options.shortcuts != Shortcuts::automatic && options.shortcuts != Shortcuts::sweep))
+    return false;
+  std::optional<bool>& known = use_folded && folded ? sweeps_folded : sweeps_whole;
+  if (!known) known = collsim::sweeps(ran(), options);
+  return *known;
+}
+
 Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& options,
                              const std::vector<CapacityChange>& changes) {
   constexpr std::int64_t swept_a_second = 400'000'000;
@@ -124,9 +140,10 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
   prepare(jobs, options, changes);
   const Instance& ran = prepared_->ran();
   Estimate estimate;
-  estimate.method.sweeps = may_sweep(options) && sweeps(ran, options);
+  estimate.method.sweeps = prepared_->sweeps_through(options);
   estimate.method.streams = static_cast<std::int64_t>(prepared_->whole.streams.size());
   estimate.method.classes = static_cast<std::int64_t>(ran.streams.size());
+  if (jobs.size() == 1) prepared_->estimated = jobs[0].schedule;
   estimate.messages = messages_of(prepared_->whole);
   estimate.simulated = messages_of(ran);
   estimate.seconds = estimate.simulated / (estimate.method.sweeps ? swept_a_second : by_events_a_second);

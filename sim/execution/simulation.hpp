@@ -118,7 +118,8 @@ class Simulator {
   Simulator(Simulator&&) noexcept;
   RunResult run(const std::vector<Job>& jobs, const RunOptions& options,
                 const std::vector<CapacityChange>& changes = {});
-  // Finds routes and classes, which a run() of the same jobs then does not do again, and runs nothing.
+  // Finds routes and classes, and runs nothing. If the next call is run() with these jobs (the same schedule
+  // objects, unchanged), that does not look for them again.
   Estimate estimate(const std::vector<Job>& jobs, const RunOptions& options,
                     const std::vector<CapacityChange>& changes = {});
 

@@ -335,6 +335,8 @@ TEST_SUITE("sim/execution") {
             RunOptions options;
             options.shortcuts = shortcuts;
             const std::vector<Job> jobs = {Job{&*schedule, {}, {}, -1}};
+            // With and without asking beforehand.
+            if (bytes != 2 * even) simulator.estimate(jobs, options);
             require_same(simulator.run(jobs, options), simulate(topology, jobs, options));
           }
         }
