@@ -11,6 +11,7 @@
 
 #include "algorithms/registry.hpp"
 #include "sim/execution/simulation.hpp"
+#include "tests/bench/clusters.hpp"
 #include "topologies/build.hpp"
 
 namespace {
@@ -19,24 +20,7 @@ using namespace collsim;
 
 constexpr std::int64_t point_count = 10'000;
 
-Topology eight_nodes() {
-  ClusterSpec cluster;
-  cluster.nodes = 8;
-  cluster.node.gpus = 8;
-  cluster.node.interconnect.kind = InterconnectKind::nvswitch;
-  cluster.node.interconnect.bandwidth = Bandwidth::gigabytes_per_second(450);
-  cluster.node.interconnect.latency = Duration::nanoseconds(500);
-  cluster.node.interconnect.reduction.enabled = true;
-  cluster.node.nics.count = 8;
-  cluster.node.nics.bandwidth = Bandwidth::gigabytes_per_second(50);
-  cluster.node.nics.latency = Duration::nanoseconds(1000);
-  cluster.fabric.kind = FabricKind::fat_tree;
-  cluster.fabric.radix = 32;
-  cluster.fabric.bandwidth = Bandwidth::gigabytes_per_second(50);
-  cluster.fabric.latency = Duration::nanoseconds(500);
-  cluster.fabric.reduction.enabled = true;
-  return std::get<Topology>(topologies::build(cluster));
-}
+Topology eight_nodes() { return bench::dgx_cluster(8, 2, 32); }
 
 // A point by number: algorithm, then size. Several launch overheads make the points differ.
 std::uint64_t simulate_point(std::int64_t number, const Topology& topology,

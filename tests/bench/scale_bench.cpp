@@ -11,31 +11,14 @@
 
 #include "algorithms/registry.hpp"
 #include "sim/execution/simulation.hpp"
+#include "tests/bench/clusters.hpp"
 #include "topologies/build.hpp"
 
 namespace {
 
 using namespace collsim;
 
-Topology cluster_of(std::int32_t nodes) {
-  ClusterSpec cluster;
-  cluster.nodes = nodes;
-  cluster.node.gpus = 8;
-  cluster.node.interconnect.kind = InterconnectKind::nvswitch;
-  cluster.node.interconnect.bandwidth = Bandwidth::gigabytes_per_second(450);
-  cluster.node.interconnect.latency = Duration::nanoseconds(500);
-  cluster.node.interconnect.reduction.enabled = true;
-  cluster.node.nics.count = 8;
-  cluster.node.nics.bandwidth = Bandwidth::gigabytes_per_second(50);
-  cluster.node.nics.latency = Duration::nanoseconds(1000);
-  cluster.fabric.kind = FabricKind::fat_tree;
-  cluster.fabric.levels = 3;
-  cluster.fabric.radix = 128;
-  cluster.fabric.bandwidth = Bandwidth::gigabytes_per_second(50);
-  cluster.fabric.latency = Duration::nanoseconds(500);
-  cluster.fabric.reduction.enabled = true;
-  return std::get<Topology>(topologies::build(cluster));
-}
+Topology cluster_of(std::int32_t nodes) { return bench::dgx_cluster(nodes, 3, 128); }
 
 Topology torus() {
   ClusterSpec cluster;

@@ -9,6 +9,7 @@
 #include "algorithms/registry.hpp"
 #include "sim/execution/simulation.hpp"
 #include "sim/model/proof.hpp"
+#include "tests/bench/clusters.hpp"
 #include "topologies/build.hpp"
 
 namespace {
@@ -27,26 +28,7 @@ Topology one_switch(std::int32_t ranks) {
   return std::get<Topology>(topologies::build(cluster));
 }
 
-// Nodes of eight GPUs with a NIC each on a non-blocking three-level fat tree.
-Topology cluster_of(std::int32_t nodes) {
-  ClusterSpec cluster;
-  cluster.nodes = nodes;
-  cluster.node.gpus = 8;
-  cluster.node.interconnect.kind = InterconnectKind::nvswitch;
-  cluster.node.interconnect.bandwidth = Bandwidth::gigabytes_per_second(450);
-  cluster.node.interconnect.latency = Duration::nanoseconds(500);
-  cluster.node.interconnect.reduction.enabled = true;
-  cluster.node.nics.count = 8;
-  cluster.node.nics.bandwidth = Bandwidth::gigabytes_per_second(50);
-  cluster.node.nics.latency = Duration::nanoseconds(1000);
-  cluster.fabric.kind = FabricKind::fat_tree;
-  cluster.fabric.levels = 3;
-  cluster.fabric.radix = 64;
-  cluster.fabric.bandwidth = Bandwidth::gigabytes_per_second(50);
-  cluster.fabric.latency = Duration::nanoseconds(500);
-  cluster.fabric.reduction.enabled = true;
-  return std::get<Topology>(topologies::build(cluster));
-}
+Topology cluster_of(std::int32_t nodes) { return bench::dgx_cluster(nodes, 3, 64); }
 
 Schedule schedule_of(const std::string& name, const Topology& topology) {
   Collective collective;
