@@ -59,7 +59,7 @@ TEST_CASE("Sizes are read in every unit") {
       {"00012 B", "12"},
       {"0.0009765625 KiB", "1"},
       {"9223372036854775807 B", "9223372036854775807"}};
-  for (const auto& [text, expected] : table) CHECK_MESSAGE(size_of(text) == expected, text);
+  for (const auto& row : table) CHECK_MESSAGE(size_of(row.first) == row.second, row.first);
 }
 
 TEST_CASE("Bandwidths are read in every unit") {
@@ -79,7 +79,7 @@ TEST_CASE("Bandwidths are read in every unit") {
                                                                   {"1 TiB/s", "1099511627776"},
                                                                   {"370.67 GB/s", "370670000000"},
                                                                   {"400Gbit/s", "50000000000"}};
-  for (const auto& [text, expected] : table) CHECK_MESSAGE(rate_of(text) == expected, text);
+  for (const auto& row : table) CHECK_MESSAGE(rate_of(row.first) == row.second, row.first);
 }
 
 TEST_CASE("Times are read in every unit") {
@@ -87,7 +87,7 @@ TEST_CASE("Times are read in every unit") {
       {"7 ps", "7"},          {"500 ns", "500000"},     {"1.25 us", "1250000"},
       {"2 ms", "2000000000"}, {"1 s", "1000000000000"}, {"0 ns", "0"},
       {"0.001 ns", "1"},      {"936.25 ns", "936250"}};
-  for (const auto& [text, expected] : table) CHECK_MESSAGE(time_of(text) == expected, text);
+  for (const auto& row : table) CHECK_MESSAGE(time_of(row.first) == row.second, row.first);
 }
 
 TEST_CASE("Every listed unit is read, and only by its own kind") {
