@@ -1,5 +1,5 @@
 // add_flows(): the resources and flows of an instance in a network. Flow numbers: connections, then groups,
-// then local work (first all streams that reduce or copy, in the order of streams, reductions before copies).
+// then the local work of streams in their order, the reductions of a stream before its copies.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,6 @@ class LabelledGraph {
     edges_[next_[to]++] = {from, back};
   }
   std::size_t size() const { return degree_.size(); }
-  std::size_t edge_count() const { return edges_.size() / 2; }
   std::span<const Edge> edges(std::uint32_t vertex) const {
     return {edges_.data() + begin_[vertex], degree_[vertex]};
   }

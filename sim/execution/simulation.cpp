@@ -128,6 +128,11 @@ const Instance& Simulator::Prepared::ran() const { return use_folded && folded ?
 bool Simulator::Prepared::sweeps_through(const RunOptions& options) {
   if (options.explain || (options.shortcuts != Shortcuts::automatic && options.shortcuts != Shortcuts::sweep))
     return false;
+  // Finding lanes costs some messages a stream; where a stream sends only a few, events are sooner done.
+  constexpr std::int64_t messages_a_stream_min = 8;
+  const auto streams = static_cast<std::int64_t>(ran().streams.size());
+  if (options.shortcuts == Shortcuts::automatic && messages_of(ran()) < messages_a_stream_min * streams)
+    return false;
   std::optional<bool>& known = use_folded && folded ? sweeps_folded : sweeps_whole;
   if (!known) known = collsim::sweeps(ran(), options);
   return *known;

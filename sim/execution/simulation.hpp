@@ -102,8 +102,8 @@ struct RunResult {
 // core.
 struct Estimate {
   RunMethod method;
-  std::int64_t messages = 0;   // represented
-  std::int64_t simulated = 0;  // messages and aggregations of the classes that would be run
+  std::int64_t messages = 0;   // represented; aggregations are not counted
+  std::int64_t simulated = 0;  // messages of the classes that would be run
   std::int64_t seconds = 0;    // rounded down
 };
 

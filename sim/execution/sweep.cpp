@@ -77,10 +77,10 @@ class Sweep {
       : instance_(instance), options_(options), programs_(instance.programs) {}
 
   bool applies() {
-    if (!suitable() || !add_lanes()) return false;
+    if (!suitable()) return false;
     add_flows(network_, instance_);
     network_.freeze();
-    return network_.static_rates();
+    return network_.static_rates() && add_lanes();
   }
 
   std::optional<Outcome> run() {
