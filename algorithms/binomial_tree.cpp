@@ -4,8 +4,8 @@
 // children of v are v + 1, v + 2, v + 4, ... below v + 2^z and below N; its parent is v - 2^z. Each rank has
 // one stream: reduce from the children, nearest first, exchange with the parent, send to the children,
 // farthest first (so that the deepest subtree starts first).
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/trees.hpp"
 
 namespace collsim::algorithms {
 namespace {

@@ -11,8 +11,8 @@
 // has left it on this rank, so that the levels work on different slices at a time.
 #include <algorithm>
 
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/levels.hpp"
 
 namespace collsim::algorithms {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/check.hpp"
+
 namespace collsim::algorithms {
 namespace {
 
@@ -28,7 +30,13 @@ Schedule schedule_frame(const char* algorithm, const Collective& collective, con
                         const AlgorithmOptions& options, const std::vector<std::int32_t>& region_factors,
                         std::int32_t blocks) {
   Schedule schedule = empty_schedule(algorithm, collective, placement.ranks());
-  schedule.layout = Layout(collective.elements(), element_bytes(collective.datatype), region_factors, blocks);
+  const std::int32_t size = element_bytes(collective.datatype);
+  if (in_parts(collective.kind)) {
+    COLLSIM_CHECK(blocks == placement.ranks());
+    schedule.layout = Layout::in_parts(collective.elements(), size, region_factors, blocks);
+  } else {
+    schedule.layout = Layout(collective.elements(), size, region_factors, blocks);
+  }
   schedule.slots = options.slots.value_or(slots_default);
   schedule.channel_bandwidth = options.channel_bandwidth;
   return schedule;

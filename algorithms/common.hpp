@@ -19,6 +19,8 @@ constexpr std::int32_t slots_max = 1 << 20;
 std::optional<Impossible> check_options(const AlgorithmOptions& options, std::int32_t ranks);
 
 // A schedule of `channels` x `slices` (and more) regions with `blocks` blocks each; no streams yet.
+// REQUIRES: where the collective has parts, blocks is the number of ranks (and `owner` is the caller's to set
+// if block b is not rank b's)
 Schedule schedule_frame(const char* algorithm, const Collective& collective, const Placement& placement,
                         const AlgorithmOptions& options, const std::vector<std::int32_t>& region_factors,
                         std::int32_t blocks);

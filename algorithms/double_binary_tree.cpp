@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/trees.hpp"
 
 namespace collsim::algorithms {
 namespace {

@@ -3,8 +3,8 @@
 // each way (NVIDIA/nccl-tests pull request 239).
 //
 // Per channel one stream posts the slices and another collects the results, so that slices overlap.
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/levels.hpp"
 
 namespace collsim::algorithms {
 

@@ -1,72 +1,84 @@
 #include "algorithms/registry.hpp"
 
-#include "algorithms/all_reduce.hpp"
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "algorithms/common.hpp"
 #include "sim/core/check.hpp"
 
 namespace collsim::algorithms {
 namespace {
 
+// In this order; what is not named comes last.
+constexpr std::array order = {"ring",
+                              "bidirectional_ring",
+                              "segmented_ring",
+                              "double_binary_tree",
+                              "binomial_tree",
+                              "knomial_tree",
+                              "kary_tree",
+                              "chain",
+                              "recursive_doubling",
+                              "rabenseifner",
+                              "halving_doubling",
+                              "bcube",
+                              "swing",
+                              "bruck",
+                              "pat",
+                              "one_shot",
+                              "two_shot",
+                              "direct",
+                              "pairwise",
+                              "parameter_server",
+                              "hierarchical",
+                              "cascade",
+                              "torus_bucket",
+                              "nvls",
+                              "nvls_tree",
+                              "collnet_direct",
+                              "collnet_chain",
+                              "sharp"};
+
 std::vector<AlgorithmInfo> registry() {
-  const std::vector<CollectiveKind> reduces = {CollectiveKind::all_reduce};
-  return {
-      {"ring",
-       "",
-       "reduce-scatter and all-gather around a ring, one or more channels",
-       "Patarasuk and Yuan, JPDC 69(2), 2009; NCCL src/device/all_reduce.h runRing",
-       reduces,
-       {"channels", "slices", "slots", "channel_bandwidth", "order"},
-       true,
-       &ring},
-      {"double_binary_tree",
-       "tree",
-       "two binary trees, each reduces and broadcasts half, pipelined in slices",
-       "Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; NCCL src/graph/trees.cc",
-       reduces,
-       {"channels", "slices", "slots", "channel_bandwidth", "order"},
-       true,
-       &double_binary_tree},
-      {"binomial_tree",
-       "",
-       "reduce to a root and broadcast along a binomial tree",
-       "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
-       reduces,
-       {"slots", "channel_bandwidth", "root"},
-       true,
-       &binomial_tree},
-      {"cascade",
-       "",
-       "a reduce-scatter at every level of the cluster and the all-gathers back",
-       "Cho et al., BlueConnect, MLSys 2019",
-       reduces,
-       {"channels", "slices", "slots", "channel_bandwidth", "levels"},
-       true,
-       &cascade},
-      {"two_shot",
-       "",
-       "direct reduce-scatter and direct all-gather between all pairs",
-       "TensorRT-LLM and FlashInfer two-shot all-reduce",
-       reduces,
-       {"slots", "channel_bandwidth"},
-       true,
-       &two_shot},
-      {"nvls",
-       "",
-       "all-reduce by the switches inside one node",
-       "NVIDIA/nccl-tests pull request 239 (bytes a link carries)",
-       reduces,
-       {"channels", "slices"},
-       true,
-       &nvls},
-      {"sharp",
-       "",
-       "all-reduce by the switches of the fabric, one tree a rail",
-       "Graham et al., COM-HPC 2016 and ISC 2020",
-       reduces,
-       {"slices", "slots", "channel_bandwidth"},
-       true,
-       &sharp},
+  std::vector<AlgorithmInfo> entries = entries_of_rings_and_exchanges();
+  for (auto* more : {&entries_of_trees_and_direct, &entries_of_levels_and_switches})
+    for (AlgorithmInfo& info : more()) entries.push_back(std::move(info));
+  const auto place = [](const AlgorithmInfo& info) {
+    return std::find(order.begin(), order.end(), info.name);
   };
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](const AlgorithmInfo& a, const AlgorithmInfo& b) { return place(a) < place(b); });
+  return entries;
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
+
+std::optional<Impossible> check_form(const AlgorithmInfo& info, const std::string& form) {
+  if (form.empty() || std::find(info.forms.begin(), info.forms.end(), form) != info.forms.end())
+    return std::nullopt;
+  if (info.forms.empty())
+    return Impossible{std::string(info.name) + " has one form only, not '" + form + "'"};
+  return Impossible{"form is '" + form + "'; " + std::string(info.name) + " has " + joined(info.forms)};
+}
+
+std::optional<Impossible> check_collective(const AlgorithmInfo& info, const Collective& collective,
+                                           std::int32_t ranks) {
+  const CollectiveKind kind = collective.kind;
+  if (std::find(info.collectives.begin(), info.collectives.end(), kind) == info.collectives.end())
+    return Impossible{std::string(info.name) + " does not do " + std::string(name_of(kind))};
+  if (has_root(kind) && (collective.root < 0 || collective.root >= ranks))
+    return Impossible{"the root is rank " + std::to_string(collective.root) + " of " + std::to_string(ranks)};
+  if (in_parts(kind) && collective.elements() % ranks != 0)
+    return Impossible{std::to_string(collective.elements()) + " elements are not equal parts for " +
+                      std::to_string(ranks) + " ranks"};
+  if (kind == CollectiveKind::barrier && collective.bytes.count() != 0)
+    return Impossible{"a barrier moves no data; its size is 0"};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -87,6 +99,8 @@ ScheduleOrReason make_schedule(const AlgorithmRequest& request, const Collective
   const AlgorithmInfo* info = find(request.name);
   COLLSIM_CHECK_MSG(info != nullptr, request.name);
   if (auto wrong = check_options(request.options, placement.ranks())) return *wrong;
+  if (auto wrong = check_form(*info, request.options.form)) return *wrong;
+  if (auto wrong = check_collective(*info, collective, placement.ranks())) return *wrong;
   return info->make(collective, placement, request.options);
 }
 

@@ -25,16 +25,22 @@ struct AlgorithmInfo {
   std::vector<std::string_view>
       options;              // the keys of AlgorithmOptions that it uses: "channels", "slices", ...
   bool in_predict = false;  // shown by `collsim predict` by default
+  std::vector<std::string_view> forms;  // what the option form can be; the first is the default
   ScheduleOrReason (*make)(const Collective&, const Placement&, const AlgorithmOptions&) = nullptr;
 };
+
+// The algorithms of one file of entries each; registry.cpp puts them in order.
+std::vector<AlgorithmInfo> entries_of_rings_and_exchanges();  // entries_exchanges.cpp
+std::vector<AlgorithmInfo> entries_of_trees_and_direct();     // entries_trees.cpp
+std::vector<AlgorithmInfo> entries_of_levels_and_switches();  // entries_levels.cpp
 
 // All algorithms, in the order in which `predict` and `list` show them.
 const std::vector<AlgorithmInfo>& all();
 // By name or alias; null if there is none.
 const AlgorithmInfo* find(std::string_view name);
 
-// REQUIRES: find(request.name) is not null. Impossible: this cluster cannot run it, or an option does not
-// fit.
+// REQUIRES: find(request.name) is not null. Impossible: this cluster cannot run it, the algorithm has not
+// this collective, the parts are no whole number of elements, or an option does not fit.
 ScheduleOrReason make_schedule(const AlgorithmRequest& request, const Collective& collective,
                                const Placement& placement);
 

@@ -5,8 +5,8 @@
 // receives block (i - 2 - k) mod N from position i - 1; the steps 0 .. N-2 reduce, the others overwrite.
 // A send of step k waits for the receive of step k - 1 of the same slice. Sends and receives run in separate
 // streams: one that alternates them would deadlock with more slices than slots.
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/exchanges.hpp"
 #include "algorithms/ring_order.hpp"
 
 namespace collsim::algorithms {

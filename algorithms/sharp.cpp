@@ -9,8 +9,8 @@
 //
 // Groups: g = GPU g of every node; then, where the node reduces, G + node * G + g = reduce to GPU g of a
 // node, and G + (nodes + node) * G + g = multicast from it.
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/levels.hpp"
 
 namespace collsim::algorithms {
 namespace {

@@ -4,8 +4,8 @@
 // that every sub-step is a permutation. Streams of rank r: 0 receives and adds, 1 receives the results,
 // 2 + p sends to r + 1 + p. The two phases use different channels (0 and 1), so that the result of a fast
 // rank need not wait behind the contribution of a slow one.
-#include "algorithms/all_reduce.hpp"
 #include "algorithms/common.hpp"
+#include "algorithms/trees.hpp"
 
 namespace collsim::algorithms {
 namespace {

@@ -91,6 +91,16 @@ Placement placement_of(const ClusterSpec& cluster) {
   placement.fabric = cluster.fabric.kind;
   if (cluster.fabric.kind == FabricKind::torus || cluster.fabric.kind == FabricKind::mesh)
     placement.dimensions = cluster.fabric.dimensions;
+  if (cluster.node.interconnect.kind != InterconnectKind::none)
+    placement.node_bandwidth = cluster.node.interconnect.bandwidth;
+  if (cluster.fabric.kind != FabricKind::none) {
+    const NicSpec& nics = cluster.node.nics;
+    const Bandwidth port =
+        nics.count > 0 ? std::min(nics.bandwidth, cluster.fabric.bandwidth) : cluster.fabric.bandwidth;
+    const std::int64_t ports = nics.count > 0 ? nics.count : cluster.node.gpus;
+    placement.fabric_bandwidth =
+        Bandwidth::bytes_per_second(port.bytes_per_second() * ports / cluster.node.gpus);
+  }
   placement.node_reduction = cluster.node.interconnect.reduction;
   placement.fabric_reduction = cluster.fabric.reduction;
   placement.node_rings = node_rings(cluster.node.interconnect.kind, cluster.node.gpus);

@@ -11,7 +11,16 @@ namespace {
 template <class Enum, std::size_t count>
 using Names = std::array<std::pair<Enum, std::string_view>, count>;
 
-constexpr Names<CollectiveKind, 1> collective_names = {{{CollectiveKind::all_reduce, "all_reduce"}}};
+constexpr Names<CollectiveKind, 10> collective_names = {{{CollectiveKind::all_reduce, "all_reduce"},
+                                                         {CollectiveKind::reduce_scatter, "reduce_scatter"},
+                                                         {CollectiveKind::all_gather, "all_gather"},
+                                                         {CollectiveKind::broadcast, "broadcast"},
+                                                         {CollectiveKind::reduce, "reduce"},
+                                                         {CollectiveKind::scatter, "scatter"},
+                                                         {CollectiveKind::gather, "gather"},
+                                                         {CollectiveKind::all_to_all, "all_to_all"},
+                                                         {CollectiveKind::send_recv, "send_recv"},
+                                                         {CollectiveKind::barrier, "barrier"}}};
 
 struct DatatypeFacts {
   Datatype datatype;
@@ -66,6 +75,37 @@ std::int64_t Collective::elements() const {
   return bytes.count() / size;
 }
 
+const std::vector<CollectiveKind>& collective_kinds() {
+  static const std::vector<CollectiveKind> kinds = [] {
+    std::vector<CollectiveKind> all;
+    for (const auto& [kind, name] : collective_names) all.push_back(kind);
+    return all;
+  }();
+  return kinds;
+}
+
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
+         kind == CollectiveKind::reduce;
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+         kind == CollectiveKind::scatter || kind == CollectiveKind::gather;
+}
+
+bool in_parts(CollectiveKind kind) {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather ||
+         kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::all_to_all;
+}
+
+Bytes rounded_to_parts(CollectiveKind kind, Bytes bytes, Datatype datatype, std::int32_t ranks) {
+  COLLSIM_CHECK(ranks > 0);
+  if (!in_parts(kind)) return bytes;
+  return Bytes(bytes.count() - bytes.count() % (std::int64_t{element_bytes(datatype)} * ranks));
+}
+
 int element_bytes(Datatype datatype) { return facts_of(datatype).bytes; }
 std::string_view name_of(Datatype datatype) { return facts_of(datatype).name; }
 std::string_view name_of(CollectiveKind kind) { return name_in(collective_names, kind); }
@@ -88,6 +128,18 @@ Fraction bus_factor(CollectiveKind kind, std::int64_t ranks) {
   switch (kind) {
     case CollectiveKind::all_reduce:
       return {2 * (ranks - 1), ranks};
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::gather:
+    case CollectiveKind::all_to_all:
+      return {ranks - 1, ranks};
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+    case CollectiveKind::send_recv:
+      return {1, 1};
+    case CollectiveKind::barrier:
+      return {0, 1};
   }
   return {};
 }

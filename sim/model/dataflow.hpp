@@ -9,10 +9,11 @@
 //               void begin(step)                              its dependencies are done; may come repeatedly
 //               Payload read(step, chunk)                     what a message takes along
 //               void write(step, chunk, payload, adds)        `payload` of `chunk` arrives at step.chunk
-//               void release(payload, chunk)                  nobody needs it any more
-//               void join(payload, chunk, payload2, chunk2)   aggregation: adds and releases the second
-//               void local(step, source)                      copy and reduce on one rank
-//               void drained(post, posts)                     an aggregation is over for one poster
+//               void write_sum(step, chunk, payload, source)  the same plus `source` of the rank, to
+//               step.chunk void release(payload, chunk)                  nobody needs it any more void
+//               join(payload, chunk, payload2, chunk2)   aggregation: adds and releases the second void
+//               local(step, source)                      copy and reduce on one rank void drained(post,
+//               posts)                     an aggregation is over for one poster
 // Complexity  O(operations) time; O(streams + peers + messages in flight) memory.
 #pragma once
 
@@ -426,7 +427,13 @@ bool Dataflow<Memory>::receive(Step& step, std::int32_t link, bool adds) {
   step.chunk = chunk_of(step, step.operation->chunk);
   step.origin = Post{sender, message.index};
   if (!inside(step, step.chunk) || !same_size(step, message.chunk, sender)) return false;
-  memory_.write(step, message.chunk, message.payload, adds);
+  if (adds && step.operation->from_source) {
+    const Chunk source = chunk_of(step, step.operation->source);
+    if (!inside(step, source) || !same_size(step, source, step.stream)) return false;
+    memory_.write_sum(step, message.chunk, message.payload, source);
+  } else {
+    memory_.write(step, message.chunk, message.payload, adds);
+  }
   memory_.release(message.payload, message.chunk);
   pipe.head = message.next;
   --pipe.count;
@@ -590,13 +597,14 @@ bool Dataflow<Memory>::inside_rare(const Step& step, const Chunk& chunk) {
     return false;
   }
   const std::int32_t regions =
-      chunk.buffer == Buffer::scratch ? schedule.scratch_regions : schedule.layout.regions();
+      chunk.buffer == Buffer::scratch ? schedule.layout.scratch_regions() : schedule.layout.regions();
+  const std::int32_t blocks =
+      chunk.buffer == Buffer::scratch ? schedule.layout.scratch_blocks() : schedule.layout.blocks();
   if (chunk.region >= 0 && chunk.region < regions && chunk.block >= 0 && chunk.span >= 1 &&
-      chunk.block <= schedule.layout.blocks() - chunk.span)
+      chunk.block <= blocks - chunk.span)
     return true;
   abort(step, std::string(name_of(kind)) + " of " + text_of(chunk) + " is outside the " +
-                  std::to_string(regions) + " regions of " + std::to_string(schedule.layout.blocks()) +
-                  " blocks");
+                  std::to_string(regions) + " regions of " + std::to_string(blocks) + " blocks");
   return false;
 }
 

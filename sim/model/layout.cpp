@@ -34,4 +34,28 @@ Layout::Layout(std::int64_t elements, std::int32_t element_bytes,
     quotient_.push_back((start_[region + 1] - start_[region]) / blocks_);
 }
 
+Layout Layout::in_parts(std::int64_t elements, std::int32_t element_bytes,
+                        const std::vector<std::int32_t>& region_factors, std::int32_t parts) {
+  COLLSIM_CHECK(parts >= 1 && elements % parts == 0);
+  Layout layout(elements / parts, element_bytes, region_factors, 1);
+  layout.blocks_ = parts;
+  layout.quotient_.clear();
+  for (std::size_t region = 0; region + 1 < layout.start_.size(); ++region)
+    layout.quotient_.push_back(layout.start_[region + 1] - layout.start_[region]);
+  for (std::int64_t& start : layout.start_) start *= parts;
+  return layout;
+}
+
+void Layout::set_scratch_regions(std::int32_t regions) {
+  COLLSIM_CHECK(regions >= 0);
+  scratch_regions_ = regions;
+  scratch_blocks_ = 0;
+}
+
+void Layout::set_scratch_blocks(std::int32_t blocks) {
+  COLLSIM_CHECK(blocks >= 0);
+  scratch_regions_ = blocks > 0 ? 1 : 0;
+  scratch_blocks_ = blocks;
+}
+
 }  // namespace collsim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/id.hpp"
+#include "sim/core/units.hpp"
 #include "sim/model/cluster.hpp"
 
 namespace collsim {
@@ -20,8 +21,10 @@ struct Placement {
   InterconnectKind interconnect = InterconnectKind::none;
   FabricKind fabric = FabricKind::none;
   std::vector<std::int32_t> dimensions;  // torus, mesh: node number = x + A * (y + B * z)
-  ReductionSpec node_reduction;          // the switches of a node can reduce (NVLS)
-  ReductionSpec fabric_reduction;        // the switches of the fabric can reduce (SHARP)
+  Bandwidth node_bandwidth;              // of a GPU into the interconnect, one direction; 0 = no interconnect
+  Bandwidth fabric_bandwidth;      // of a GPU's share of its node's links into the fabric; 0 = no fabric
+  ReductionSpec node_reduction;    // the switches of a node can reduce (NVLS)
+  ReductionSpec fabric_reduction;  // the switches of the fabric can reduce (SHARP)
   // Link-disjoint Hamiltonian rings inside a node of a mesh-like interconnect, as orders of GPU numbers;
   // empty on a switch, where every order is as good.
   std::vector<std::vector<std::int32_t>> node_rings;

@@ -20,6 +20,11 @@ inline bool is_local(OperationKind kind) {
   return kind == OperationKind::copy || kind == OperationKind::reduce;
 }
 
+inline bool reads_source(const OperationTemplate& operation) {
+  return is_local(operation.kind) ||
+         (operation.kind == OperationKind::receive_reduce && operation.from_source);
+}
+
 // Mathematical mod, never negative; mostly without a division. REQUIRES: modulus >= 1
 inline std::int64_t modulo(std::int64_t value, std::int64_t modulus) {
   if (value >= modulus || value < -modulus) value %= modulus;
@@ -62,7 +67,7 @@ struct ProgramFacts {
   void add(const OperationTemplate& operation, std::int64_t trips) {
     operations += trips;
     if (operation.kind != OperationKind::wait) use(operation.chunk);
-    if (is_local(operation.kind)) use(operation.source);
+    if (reads_source(operation)) use(operation.source);
     cell_operations = std::min(cell_operations + trips * std::max(operation.chunk.span, 1), much);
     const auto slot = static_cast<std::size_t>(operation.peer);
     if (is_message(operation.kind) || is_aggregation(operation.kind))
@@ -73,7 +78,8 @@ struct ProgramFacts {
       if (operation.kind == OperationKind::send) sends += trips;
     }
     if (is_aggregation(operation.kind) && operation.peer >= 0) groups = std::max(groups, slot + 1);
-    plain = plain && (is_message(operation.kind) || operation.kind == OperationKind::wait);
+    plain = plain && (is_message(operation.kind) || operation.kind == OperationKind::wait) &&
+            !operation.from_source;
     for (const Dependency& dependency : operation.dependencies) {
       well_formed = well_formed && dependency.stream_slot >= 0;
       streams = std::max(streams, static_cast<std::size_t>(dependency.stream_slot + 1));

@@ -66,12 +66,12 @@ bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, Fi
 bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   const Schedule& schedule = graph.schedule();
   const std::int64_t output = schedule.layout.cells();
-  const std::int64_t cells = output + std::int64_t{schedule.scratch_regions} * schedule.layout.blocks();
+  const std::int64_t cells = output + schedule.layout.scratch_cells();
   const std::int64_t cell_bytes = std::int64_t{schedule.ranks} * static_cast<std::int64_t>(sizeof(TokenCell));
   // Whole regions at a time where they fit: channels and slices are often independent of each other.
   std::int64_t batch = std::max<std::int64_t>(memory_max / cell_bytes, 1);
   if (batch > schedule.layout.blocks()) batch -= batch % schedule.layout.blocks();
-  bool whole = cells <= batch || schedule.scratch_regions > 0;
+  bool whole = cells <= batch || schedule.layout.scratch_regions() > 0 || !schedule.in_place;
   for (std::int64_t first = 0; !whole && first < cells; first += batch) {
     if (!pass(graph, first, std::min(batch, cells - first), findings, proof)) return false;
     whole = findings.moves;

@@ -38,8 +38,9 @@ class ClockMemory {
       : graph_(graph),
         width_(graph.streams().size()),
         blocks_(graph.schedule().layout.blocks()),
+        scratch_blocks_(graph.schedule().layout.scratch_blocks()),
         output_cells_(graph.schedule().layout.cells()),
-        rank_cells_(output_cells_ + std::int64_t{graph.schedule().scratch_regions} * blocks_),
+        rank_cells_(output_cells_ + graph.schedule().layout.scratch_cells()),
         versions_(width_) {
     const std::int64_t records = rank_cells_ * graph.schedule().ranks;
     full_ = records > records_max;
@@ -63,6 +64,10 @@ class ClockMemory {
       learn(step.stream, step.index, step.origin);
     }
     access(step, step.chunk, true);
+  }
+  void write_sum(const Step& step, const Chunk& theirs, Payload payload, const Chunk& source) {
+    access(step, source, false);
+    write(step, theirs, payload, true);
   }
   void local(const Step& step, const Chunk& source) {
     access(step, source, false);
@@ -132,8 +137,10 @@ class ClockMemory {
       Chunk cell = chunk;
       cell.block += i;
       cell.span = 1;
-      const std::int64_t place = (chunk.buffer == Buffer::scratch ? output_cells_ : 0) +
-                                 std::int64_t{cell.region} * blocks_ + cell.block;
+      const std::int64_t place =
+          (chunk.buffer == Buffer::scratch ? output_cells_ + std::int64_t{cell.region} * scratch_blocks_
+                                           : std::int64_t{cell.region} * blocks_) +
+          cell.block;
       Record& record = records_[static_cast<std::size_t>(step.rank * rank_cells_ + place)];
       check(step, cell, record.write);
       if (writes) {
@@ -163,6 +170,7 @@ class ClockMemory {
   const DataflowGraph& graph_;
   std::size_t width_;
   std::int32_t blocks_;
+  std::int32_t scratch_blocks_;
   std::int64_t output_cells_;
   std::int64_t rank_cells_;
   std::vector<std::vector<Version>> versions_;  // [stream], by rising index

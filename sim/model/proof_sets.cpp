@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/model/contract.hpp"
+
 namespace collsim {
 namespace {
 
 constexpr std::int64_t entries_max = std::int64_t{1} << 24;
 constexpr std::size_t names_max = 5;  // contributions named in one list of a text
 
-// How often the contribution of (rank, cell) is in a sum. A cell >= the output cells is scratch that nobody
-// has written.
+// How often the contribution of (rank, cell) is in a sum. From undefined_from on, cells are what lay in cell
+// - undefined_from before anyone had written it.
+constexpr std::int64_t undefined_from = std::int64_t{1} << 40;
 struct Entry {
   Rank rank;
   std::int64_t cell;
@@ -44,14 +47,17 @@ class SetMemory {
 
   // traced[cell]: row of the cell, or -1.
   SetMemory(const DataflowGraph& graph, std::vector<std::int32_t> traced, std::int32_t rows)
-      : blocks_(graph.schedule().layout.blocks()),
+      : contract_(graph.schedule()),
+        in_place_(graph.schedule().in_place),
+        blocks_(graph.schedule().layout.blocks()),
+        scratch_blocks_(graph.schedule().layout.scratch_blocks()),
         output_cells_(graph.schedule().layout.cells()),
         traced_(std::move(traced)),
         rows_(rows),
         cells_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(graph.schedule().ranks)) {
     for (std::size_t cell = 0; cell < traced_.size(); ++cell)
       for (Rank rank = 0; traced_[cell] >= 0 && rank < graph.schedule().ranks; ++rank)
-        at(rank, traced_[cell]) = {Entry{rank, static_cast<std::int64_t>(cell), 1}};
+        at(rank, traced_[cell]) = {before(rank, static_cast<std::int64_t>(cell), in_place_)};
   }
 
   void begin(const Step&) {}
@@ -70,7 +76,7 @@ class SetMemory {
       if (row < 0)
         item.clear();
       else if (chunk.buffer == Buffer::input)
-        item = {Entry{step.rank, cell, 1}};
+        item = {before(step.rank, cell, true)};
       else
         item = at(step.rank, row);
     }
@@ -84,6 +90,13 @@ class SetMemory {
       const Contributions& incoming = messages_[payload][static_cast<std::size_t>(i)];
       cell = adds ? sum(cell, incoming) : incoming;
     }
+  }
+  void write_sum(const Step& step, const Chunk&, Payload payload, const Chunk& source) {
+    const Payload own = read(step, source);
+    for (std::size_t i = 0; i < messages_[own].size(); ++i)
+      messages_[own][i] = sum(messages_[own][i], messages_[payload][i]);
+    write(step, source, own, false);
+    free_.push_back(own);
   }
   void release(Payload payload, const Chunk&) { free_.push_back(payload); }
   void join(Payload& total, const Chunk& chunk, Payload other, const Chunk&) {
@@ -104,8 +117,14 @@ class SetMemory {
   }
 
  private:
+  // What a cell holds before anyone has written it; `holds`: contributions lie there.
+  Entry before(Rank rank, std::int64_t cell, bool holds) const {
+    const bool given = holds && cell < output_cells_ && contract_.gives(rank, cell);
+    return Entry{rank, given ? cell : cell + undefined_from, 1};
+  }
   std::int64_t place(const Chunk& chunk) const {
-    return (chunk.buffer == Buffer::scratch ? output_cells_ : 0) + std::int64_t{chunk.region} * blocks_ +
+    return (chunk.buffer == Buffer::scratch ? output_cells_ + std::int64_t{chunk.region} * scratch_blocks_
+                                            : std::int64_t{chunk.region} * blocks_) +
            chunk.block;
   }
   Contributions& at(Rank rank, std::int32_t row) {
@@ -113,7 +132,10 @@ class SetMemory {
                   static_cast<std::size_t>(row)];
   }
 
+  Contract contract_;
+  bool in_place_;
   std::int32_t blocks_;
+  std::int32_t scratch_blocks_;
   std::int64_t output_cells_;
   std::vector<std::int32_t> traced_;
   std::int32_t rows_;
@@ -124,12 +146,14 @@ class SetMemory {
 
 Chunk chunk_of(const Layout& layout, std::int64_t cell) {
   Chunk chunk;
+  std::int32_t blocks = layout.blocks();
   if (cell >= layout.cells()) {
     chunk.buffer = Buffer::scratch;
     cell -= layout.cells();
+    blocks = layout.scratch_blocks();
   }
-  chunk.region = static_cast<std::int32_t>(cell / layout.blocks());
-  chunk.block = static_cast<std::int32_t>(cell % layout.blocks());
+  chunk.region = static_cast<std::int32_t>(cell / blocks);
+  chunk.block = static_cast<std::int32_t>(cell % blocks);
   return chunk;
 }
 
@@ -140,23 +164,44 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// What the rank must hold in the cell.
+Contributions wanted(const Contract& contract, Rank rank, std::int64_t cell, std::int32_t ranks) {
+  Contributions result;
+  if (contract.wants(rank, cell) == Contract::Wants::copy) {
+    const Contract::Origin origin = contract.origin(rank, cell);
+    result.push_back(Entry{origin.rank, origin.cell, 1});
+  } else {
+    for (Rank other = 0; other < ranks; ++other) result.push_back(Entry{other, cell, 1});
+  }
+  return result;
+}
+
+// "rank 5", or with the cell where that is another one.
+std::string name_of(const Layout& layout, const Entry& entry, std::int64_t cell) {
+  const std::string rank = "rank " + std::to_string(entry.rank);
+  if (entry.cell == cell) return rank;
+  if (entry.cell < undefined_from) return text_of(chunk_of(layout, entry.cell)) + " of " + rank;
+  return "what was in " + text_of(chunk_of(layout, entry.cell - undefined_from)) + " of " + rank + " before";
+}
+
 // "holds rank 1 twice and lacks rank 5"
-std::string difference(const Layout& layout, const Contributions& found, std::int64_t cell,
-                       std::int32_t ranks) {
+std::string difference(const Layout& layout, const Contributions& found, const Contributions& wanted,
+                       std::int64_t cell) {
+  const auto has = [](const Contributions& set, const Entry& entry) {
+    return std::any_of(set.begin(), set.end(),
+                       [&](const Entry& other) { return other.key() == entry.key(); });
+  };
   std::vector<std::string> surplus;
-  std::vector<bool> present(static_cast<std::size_t>(ranks), false);
   for (const Entry& entry : found) {
-    std::string name = "rank " + std::to_string(entry.rank);
-    if (entry.cell != cell) name = text_of(chunk_of(layout, entry.cell)) + " of " + name;
-    if (entry.cell == cell) present[static_cast<std::size_t>(entry.rank)] = true;
-    if (entry.cell == cell && entry.count == 1) continue;
+    if (entry.count == 1 && has(wanted, entry)) continue;
+    std::string name = name_of(layout, entry, cell);
     if (entry.count == 2) name += " twice";
     if (entry.count > 2) name += " " + std::to_string(entry.count) + " times";
     surplus.push_back(name);
   }
   std::vector<std::string> missing;
-  for (Rank rank = 0; rank < ranks; ++rank)
-    if (!present[static_cast<std::size_t>(rank)]) missing.push_back("rank " + std::to_string(rank));
+  for (const Entry& entry : wanted)
+    if (!has(found, entry)) missing.push_back(name_of(layout, entry, cell));
   std::string text = surplus.empty() ? "" : "holds " + list_of(surplus);
   if (!missing.empty()) text += (text.empty() ? "lacks " : " and lacks ") + list_of(missing);
   return text;
@@ -168,7 +213,7 @@ void explain(const DataflowGraph& graph, const std::vector<WrongCell>& wrong, bo
              std::vector<ProofFailure>& failures) {
   const Schedule& schedule = graph.schedule();
   const Layout& layout = schedule.layout;
-  const std::int64_t cells = layout.cells() + std::int64_t{schedule.scratch_regions} * layout.blocks();
+  const std::int64_t cells = layout.cells() + layout.scratch_cells();
   const std::int64_t row_entries = std::int64_t{schedule.ranks} * schedule.ranks;
   std::vector<std::int32_t> traced(static_cast<std::size_t>(cells), -1);
   std::int32_t rows = 0;
@@ -181,13 +226,15 @@ void explain(const DataflowGraph& graph, const std::vector<WrongCell>& wrong, bo
   } else if (cells <= entries_max / row_entries) {
     for (std::int64_t cell = 0; cell < cells; ++cell) trace(cell);
   }
+  const Contract contract(schedule);
   SetMemory memory(graph, traced, rows);
   Dataflow<SetMemory> run(graph, memory);
   if (rows > 0) run.run();
   for (const WrongCell& item : wrong) {
     const bool known = traced[static_cast<std::size_t>(item.cell)] >= 0;
     const std::string found =
-        known ? difference(layout, memory.result(item.rank, item.cell), item.cell, schedule.ranks)
+        known ? difference(layout, memory.result(item.rank, item.cell),
+                           wanted(contract, item.rank, item.cell, schedule.ranks), item.cell)
               : "holds a wrong sum";
     const bool written = item.writer.stream >= 0;
     failures.push_back(ProofFailure{

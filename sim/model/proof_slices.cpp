@@ -127,7 +127,7 @@ class RankCheck {
 
 std::optional<FirstSlice> first_slice(const Schedule& schedule) {
   const std::int64_t trips = common_trips(schedule);
-  if (trips <= 1 || schedule.layout.regions() % trips != 0 || schedule.scratch_regions != 0)
+  if (trips <= 1 || schedule.layout.regions() % trips != 0 || schedule.layout.scratch_regions() != 0)
     return std::nullopt;
   FirstSlice slice{schedule, trips};
   slice.schedule.symmetries.clear();  // they speak of other regions

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/random.hpp"
+#include "sim/model/contract.hpp"
 #include "sim/model/dataflow.hpp"
 #include "sim/model/proof_order.hpp"
 #include "sim/model/proof_sets.hpp"
@@ -22,12 +23,17 @@ inline std::uint64_t add_tokens(std::uint64_t a, std::uint64_t b) {
   return sum >= token_modulus ? sum - token_modulus : sum;
 }
 
-// The contribution of a rank to a cell; for scratch, what lies there before anyone has written it.
+// The contribution of a rank to a cell.
 inline std::uint64_t token(Rank rank, std::int64_t cell) {
   const std::uint64_t word =
       mix64(mix64(static_cast<std::uint64_t>(rank)) ^ static_cast<std::uint64_t>(cell));
   const std::uint64_t value = word >> 3;
   return value == token_modulus ? 0 : value;
+}
+
+// What lies in a cell that nobody has given or written. Scratch cells come after those of output.
+inline std::uint64_t undefined_token(Rank rank, std::int64_t cell) {
+  return token(rank, cell ^ (std::int64_t{1} << 62));
 }
 
 // One cell of one rank: what it holds, and who wrote and read it last.
@@ -90,8 +96,12 @@ class TokenMemory {
   TokenMemory(const Schedule& schedule, WaitsOf waits_of, bool side_by_side, std::int64_t first,
               std::int64_t count)
       : waits_of_(std::move(waits_of)),
+        contract_(schedule),
+        in_place_(schedule.in_place),
+        sums_(contract_.sums()),
         ranks_(schedule.ranks),
         blocks_(schedule.layout.blocks()),
+        scratch_blocks_(schedule.layout.scratch_blocks()),
         output_cells_(schedule.layout.cells()),
         first_(first),
         count_(count) {
@@ -102,8 +112,11 @@ class TokenMemory {
     expected_.resize(static_cast<std::size_t>(count));
     for (std::size_t rank = 0; rank < ranks; ++rank)
       for (std::size_t i = 0; i < expected_.size(); ++i) {
-        const std::uint64_t value = token(static_cast<Rank>(rank), first + static_cast<std::int64_t>(i));
-        cell_at(static_cast<Rank>(rank), i).value = value;
+        const auto owner = static_cast<Rank>(rank);
+        const std::int64_t cell = first + static_cast<std::int64_t>(i);
+        const bool given = cell < output_cells_ && contract_.gives(owner, cell);
+        const std::uint64_t value = given ? token(owner, cell) : undefined_token(owner, cell);
+        cell_at(owner, i).value = given && !in_place_ ? undefined_token(owner, cell) : value;
         expected_[i] = add_tokens(expected_[i], value);
       }
   }
@@ -130,6 +143,20 @@ class TokenMemory {
     if (range.count == 1) return write_cell(step, range.first, payload, adds);
     for (std::size_t i = 0; i < range.count; ++i)
       write_cell(step, range.first + i, pool_.at(payload)[i], adds);
+  }
+
+  // receive_reduce from_source: step.chunk = source + payload.
+  void write_sum(const Step& step, const Chunk& theirs, Payload payload, const Chunk& source) {
+    moves_ = true;
+    const Range range = range_of(step.chunk);
+    const Payload own = read(step, source);
+    if (range_of(theirs).count == range.count && range_of(source).count == range.count)
+      for (std::size_t i = 0; i < range.count; ++i) {
+        const std::uint64_t a = range.count == 1 ? payload : pool_.at(payload)[i];
+        const std::uint64_t b = range.count == 1 ? own : pool_.at(own)[i];
+        write_cell(step, range.first + i, add_tokens(a, b), false);
+      }
+    release(own, source);
   }
 
   void release(Payload payload, const Chunk& chunk) {
@@ -165,7 +192,7 @@ class TokenMemory {
     for (std::size_t rank = 0; rank < ranks; ++rank)
       for (std::size_t i = 0; i < count; ++i) {
         const TokenCell& cell = cells_[rank * rank_stride_ + i * place_stride_];
-        if (cell.value == expected_[i]) continue;
+        if (cell.value == wanted(static_cast<Rank>(rank), i, cell.value)) continue;
         if (wrong.size() >= proof_failures_max) return;
         wrong.push_back({static_cast<Rank>(rank), first_ + static_cast<std::int64_t>(i),
                          Post{cell.write_stream, cell.write_index}});
@@ -173,14 +200,31 @@ class TokenMemory {
   }
 
  private:
+  // What the cell must hold; `found` where it may hold anything.
+  std::uint64_t wanted(Rank rank, std::size_t place, std::uint64_t found) const {
+    const std::int64_t cell = first_ + static_cast<std::int64_t>(place);
+    switch (contract_.wants(rank, cell)) {
+      case Contract::Wants::nothing:
+        return found;
+      case Contract::Wants::sum:
+        return expected_[place];
+      case Contract::Wants::copy:
+        break;
+    }
+    const Contract::Origin origin = contract_.origin(rank, cell);
+    return token(origin.rank, origin.cell);
+  }
+
   struct Range {
     std::size_t first = 0;  // in the batch
     std::size_t count = 0;
   };
 
   Range range_of(const Chunk& chunk) const {
-    std::int64_t begin = (chunk.buffer == Buffer::scratch ? output_cells_ : 0) +
-                         std::int64_t{chunk.region} * blocks_ + chunk.block - first_;
+    std::int64_t begin =
+        (chunk.buffer == Buffer::scratch ? output_cells_ + std::int64_t{chunk.region} * scratch_blocks_
+                                         : std::int64_t{chunk.region} * blocks_) +
+        chunk.block - first_;
     const std::int64_t end = std::min(begin + chunk.span, count_);
     begin = std::max<std::int64_t>(begin, 0);
     if (begin >= end) return {};
@@ -192,7 +236,11 @@ class TokenMemory {
   }
 
   std::uint64_t read_cell(const Step& step, Buffer buffer, std::size_t place) {
-    if (buffer == Buffer::input) return token(step.rank, first_ + static_cast<std::int64_t>(place));
+    if (buffer == Buffer::input) {
+      const std::int64_t number = first_ + static_cast<std::int64_t>(place);
+      return contract_.gives(step.rank, number) ? token(step.rank, number)
+                                                : undefined_token(step.rank, number);
+    }
     TokenCell& cell = cell_at(step.rank, place);
     const Post written{cell.write_stream, cell.write_index};
     if (!shown(step, written) && !shown_by_others(step, written)) conflict(step, place, written);
@@ -210,7 +258,8 @@ class TokenMemory {
     TokenCell& cell = cell_at(step.rank, place);
     const Post read{cell.read_stream, cell.read_index};
     const Post written{cell.write_stream, cell.write_index};
-    const bool complete = !adds && value == expected_[place] && cell.reads_ever == 1 && read.stream >= 0;
+    const bool complete =
+        sums_ && in_place_ && !adds && value == expected_[place] && cell.reads_ever == 1 && read.stream >= 0;
     const Post earlier = read.stream >= 0 ? read : written;
     if (!shown(step, earlier) && !complete && !shown_by_others(step, earlier)) conflict(step, place, earlier);
     if (cell.more_reads) [[unlikely]] {
@@ -250,14 +299,19 @@ class TokenMemory {
     const std::int64_t in_buffer = cell < output_cells_ ? cell : cell - output_cells_;
     Chunk chunk;
     chunk.buffer = cell < output_cells_ ? Buffer::output : Buffer::scratch;
-    chunk.region = static_cast<std::int32_t>(in_buffer / blocks_);
-    chunk.block = static_cast<std::int32_t>(in_buffer % blocks_);
+    const std::int32_t blocks = cell < output_cells_ ? blocks_ : scratch_blocks_;
+    chunk.region = static_cast<std::int32_t>(in_buffer / blocks);
+    chunk.block = static_cast<std::int32_t>(in_buffer % blocks);
     conflicts_.push_back({Post{step.stream, step.index}, earlier, step.rank, chunk});
   }
 
   const WaitsOf waits_of_;
+  const Contract contract_;
+  const bool in_place_;
+  const bool sums_;
   const std::int32_t ranks_;
   const std::int32_t blocks_;
+  const std::int32_t scratch_blocks_;
   const std::int64_t output_cells_;
   const std::int64_t first_;
   const std::int64_t count_;

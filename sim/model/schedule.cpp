@@ -43,6 +43,7 @@ void add(Hasher& hash, const OperationTemplate& operation) {
   hash.add(operation.peer);
   add(hash, operation.chunk);
   add(hash, operation.source);
+  hash.add(operation.from_source);
   hash.add(operation.dependencies.size());
   for (const Dependency& dependency : operation.dependencies) {
     hash.add(dependency.stream_slot);
@@ -142,6 +143,11 @@ void Binding::clear() {
   groups.clear();
 }
 
+Rank owner_of(const Schedule& schedule, std::int32_t region, std::int32_t block) {
+  if (schedule.owner) return schedule.owner(region, block);
+  return static_cast<Rank>(std::int64_t{block} * schedule.ranks / schedule.layout.blocks());
+}
+
 Operation operation(const Schedule& schedule, Rank rank, std::int32_t stream, std::int64_t index) {
   const Binding binding = bind_checked(schedule, rank, stream);
   COLLSIM_CHECK(index >= 0);
@@ -159,6 +165,7 @@ Operation operation(const Schedule& schedule, Rank rank, std::int32_t stream, st
     if (has_group(body.kind)) result.group = binding.groups.at(static_cast<std::size_t>(body.peer));
     result.chunk = resolve(body.chunk, binding.bases.data(), trip);
     result.source = resolve(body.source, binding.bases.data(), trip);
+    result.from_source = body.from_source;
     for (const Dependency& wait : body.dependencies)
       result.waits.push_back(
           {binding.streams.at(static_cast<std::size_t>(wait.stream_slot)), wait.offset + trip * wait.stride});
@@ -191,7 +198,15 @@ StructureDigest structure_digest(const Schedule& schedule) {
   hash.add(schedule.ranks);
   hash.add(schedule.layout.regions());
   hash.add(schedule.layout.blocks());
-  hash.add(schedule.scratch_regions);
+  hash.add(schedule.layout.scratch_regions());
+  hash.add(schedule.layout.scratch_blocks());
+  hash.add(schedule.collective.root);
+  hash.add(schedule.in_place);
+  hash.add(static_cast<int>(schedule.barrier_as));
+  if (schedule.owner)
+    for (std::int32_t region = 0; region < schedule.layout.regions(); ++region)
+      for (std::int32_t block = 0; block < schedule.layout.blocks(); ++block)
+        hash.add(schedule.owner(region, block));
   hash.add(schedule.slots);
   hash.add(schedule.programs.size());
   for (const Program& program : schedule.programs) add(hash, program);

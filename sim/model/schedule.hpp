@@ -10,7 +10,10 @@
 // A connection is (source rank, target rank, channel). It belongs to one sending and one receiving stream and
 // delivers in order: the n-th send on it is received by the n-th receive. Sizes of the two must be equal.
 //
-// All-reduce runs in place: Buffer::output holds the rank's contribution before and the result after.
+// Buffers: output holds the result. A schedule in place finds the rank's contribution there as well, and what
+// a rank does not contribute is undefined until it is written (all_gather: the other parts). One that is not
+// in place finds it in input, which nobody writes, and output is undefined until it is written. What a
+// collective gives and wants, cell by cell, is sim/model/contract.hpp.
 //
 // Invariants (prove(), sim/model/proof.hpp, shows them for a whole schedule)
 //   I1  every connection has one sending and one receiving stream, with as many sends as receives, equal
@@ -38,7 +41,8 @@ enum class Buffer : std::uint8_t { input, output, scratch };
 
 // send            `chunk` to the peer; done when it has drained from this rank
 // receive         into `chunk` from the peer; done when it has arrived
-// receive_reduce  the same, added to `chunk`; done when it is reduced
+// receive_reduce  the same, added to `chunk`; done when it is reduced. With from_source the local operand is
+//                 `source` instead: chunk = source + message
 // copy, reduce    `source` into `chunk` on this rank
 // aggregate       post `chunk` to an in-network aggregation; done when the whole aggregation has drained
 // collect         the result of the next aggregation of the group, in order, into `chunk`
@@ -95,7 +99,8 @@ struct OperationTemplate {
   std::int32_t peer =
       -1;  // send, receive*: index into Binding::peers; aggregate, collect: into Binding::groups
   ChunkExpression chunk;
-  ChunkExpression source;  // copy, reduce
+  ChunkExpression source;    // copy, reduce; receive_reduce with from_source
+  bool from_source = false;  // receive_reduce
   std::vector<Dependency> dependencies;
 };
 
@@ -131,6 +136,7 @@ struct Operation {
   std::int32_t group = -1;
   Chunk chunk;
   Chunk source;
+  bool from_source = false;
   struct Wait {
     std::int32_t stream;
     std::int64_t operation;
@@ -188,8 +194,12 @@ struct Schedule {
   std::int32_t channels = 1;  // as chosen, for reports
   std::int32_t slices = 1;
   Layout layout;
-  std::int32_t scratch_regions =
-      0;  // regions of Buffer::scratch, each with layout.blocks() blocks (sizes of region 0)
+  bool in_place = true;  // false: Buffer::input holds the contribution. all_to_all and send_recv are not
+  // The rank whose part `block` of `region` belongs to, where the collective has parts. Empty: block * ranks
+  // / layout.blocks(). REQUIRES of all_to_all: empty.
+  std::function<Rank(std::int32_t region, std::int32_t block)> owner;
+  // A barrier is shown by the collective of nothing that it performs: all_reduce or all_gather.
+  CollectiveKind barrier_as = CollectiveKind::all_reduce;
   std::vector<Program> programs;
   std::function<std::int32_t(Rank)> stream_count;
   std::function<void(Rank, std::int32_t, Binding&)> bind;  // fills a cleared Binding
@@ -220,9 +230,12 @@ inline Chunk resolve(const ChunkExpression& expression, const std::int64_t* base
 }
 
 inline Bytes size_of(const Layout& layout, const Chunk& chunk) {
-  return layout.size(chunk.buffer == Buffer::scratch ? 0 : chunk.region, chunk.block, chunk.span);
+  return chunk.buffer == Buffer::scratch ? layout.scratch_size(chunk.region, chunk.block, chunk.span)
+                                         : layout.size(chunk.region, chunk.block, chunk.span);
 }
 
+// The rank whose part a block belongs to. O(1). REQUIRES: the collective has parts.
+Rank owner_of(const Schedule& schedule, std::int32_t region, std::int32_t block);
 // Operation `index` of a stream. O(loops of the program). REQUIRES: the stream and the index exist.
 Operation operation(const Schedule& schedule, Rank rank, std::int32_t stream, std::int64_t index);
 std::int64_t operation_count(const Schedule& schedule, Rank rank, std::int32_t stream);

@@ -203,7 +203,7 @@ class Verifier {
                  maps(symmetry_, chunk, loop.trips, from.bases.data(), to.bases.data());
         };
         if (operation.kind == OperationKind::wait) continue;
-        if (!moves(operation.chunk) || (is_local(operation.kind) && !moves(operation.source)))
+        if (!moves(operation.chunk) || (reads_source(operation) && !moves(operation.source)))
           return refuse_at(rank, stream, "its image touches other cells");
       }
     }

@@ -108,7 +108,7 @@ TEST_CASE("structure_digest depends on every part of the structure") {
   CHECK(differs());
   other.layout = Layout(100, 4, {7}, 4);
   CHECK(differs());
-  other.scratch_regions = 1;
+  other.layout.set_scratch_regions(1);
   CHECK(differs());
   other.programs[1].loops[1].trips = 5;
   CHECK(differs());
