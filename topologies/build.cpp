@@ -19,6 +19,7 @@
 #include "topologies/interior.hpp"
 #include "topologies/latency.hpp"
 #include "topologies/node_rings.hpp"
+#include "topologies/translations.hpp"
 
 namespace collsim::topologies {
 namespace {
@@ -156,6 +157,7 @@ class Builder {
     parts.latency_max = latency_max();
     parts.routes = std::make_shared<const ComposedRoutes>(plan_, interior_, fabric());
     parts.aggregations = aggregations();
+    parts.translations = translations_of(cluster_, tree_.get());
     parts.vertices = std::move(wiring_.vertices);
     parts.links = std::move(wiring_.links);
     return Topology(std::move(parts));

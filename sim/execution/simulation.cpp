@@ -6,6 +6,7 @@
 #include "sim/execution/executor.hpp"
 #include "sim/execution/fold.hpp"
 #include "sim/execution/sweep.hpp"
+#include "sim/execution/translated.hpp"
 
 namespace collsim {
 namespace {
@@ -44,7 +45,8 @@ std::size_t folding_limit(const Instance& instance, const RunOptions& options) {
   return options.shortcuts == Shortcuts::fold ? elements : elements / 2;
 }
 
-// Every waiting rank is to be named after a deadlock, not one of each class.
+// Every waiting rank is to be named after a deadlock, not one of each class, where that is not too costly.
+constexpr std::int64_t named_streams_max = std::int64_t{1} << 24;
 RunOptions plainly(RunOptions options) {
   options.shortcuts = Shortcuts::plain;
   return options;
@@ -74,6 +76,7 @@ Bytes largest_aggregation(const Schedule& schedule, Rank rank, std::int32_t grou
 struct Simulator::Prepared {
   Instance whole;
   std::optional<Folded> folded;
+  std::optional<TranslatedInstance> translated;  // instead of the whole
   Shortcuts shortcuts = Shortcuts::automatic;
   bool reusable = false;  // a single job on all ranks, no capacity changes
   bool tried_to_fold = false;
@@ -83,6 +86,14 @@ struct Simulator::Prepared {
   std::optional<bool> sweeps_folded;
 
   const Instance& ran() const;
+  std::int64_t streams() const {
+    return translated ? translated->streams : static_cast<std::int64_t>(whole.streams.size());
+  }
+  RunResult result(const Topology& topology, const Outcome& outcome) const {
+    if (translated) return result_of(topology, *translated, outcome);
+    const bool is_folded = &ran() != &whole;
+    return result_of(topology, whole, ran(), outcome, is_folded ? folded->classes : Classes{});
+  }
   bool sweeps_through(const RunOptions& options);
 };
 
@@ -98,10 +109,20 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
         jobs.size() == 1 && estimated == jobs[0].schedule && prepared_->shortcuts == options.shortcuts;
     if (same && changes.empty() && prepared_->reusable) return;
   }
+  if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::fold) {
+    if (auto translated = translated_instance(*topology_, jobs, changes)) {
+      prepared_ = std::make_unique<Prepared>();
+      prepared_->translated = std::move(translated);
+      prepared_->shortcuts = options.shortcuts;
+      prepared_->reusable = true;
+      return;
+    }
+  }
   const bool reusable =
       jobs.size() == 1 && jobs[0].rank_map.empty() && jobs[0].start == Instant() && changes.empty();
-  const bool was_uniform = prepared_ && uniform(prepared_->whole);
-  if (prepared_ && prepared_->reusable && reusable && prepared_->shortcuts == options.shortcuts &&
+  const bool was_uniform = prepared_ && !prepared_->translated && uniform(prepared_->whole);
+  if (prepared_ && prepared_->reusable && !prepared_->translated && reusable &&
+      prepared_->shortcuts == options.shortcuts &&
       rebind(prepared_->whole, *jobs[0].schedule)) {
     if (!was_uniform || !uniform(prepared_->whole)) {
       prepared_->folded.reset();
@@ -123,7 +144,10 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
 
 // What this point is to be run on; a folded instance left by an earlier point is used only where this one
 // would have been folded by itself.
-const Instance& Simulator::Prepared::ran() const { return use_folded && folded ? folded->instance : whole; }
+const Instance& Simulator::Prepared::ran() const {
+  if (translated) return translated->instance;
+  return use_folded && folded ? folded->instance : whole;
+}
 
 bool Simulator::Prepared::sweeps_through(const RunOptions& options) {
   if (options.explain || (options.shortcuts != Shortcuts::automatic && options.shortcuts != Shortcuts::sweep))
@@ -146,11 +170,12 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
   const Instance& ran = prepared_->ran();
   Estimate estimate;
   estimate.method.sweeps = prepared_->sweeps_through(options);
-  estimate.method.streams = static_cast<std::int64_t>(prepared_->whole.streams.size());
+  estimate.method.streams = prepared_->streams();
   estimate.method.classes = static_cast<std::int64_t>(ran.streams.size());
   if (jobs.size() == 1) prepared_->estimated = jobs[0].schedule;
-  estimate.messages = messages_of(prepared_->whole);
   estimate.simulated = messages_of(ran);
+  estimate.messages = prepared_->translated ? estimate.simulated * jobs[0].schedule->ranks
+                                            : messages_of(prepared_->whole);
   estimate.seconds = estimate.simulated / (estimate.method.sweeps ? swept_a_second : by_events_a_second);
   return estimate;
 }
@@ -158,19 +183,17 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
 RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options,
                          const std::vector<CapacityChange>& changes) {
   prepare(jobs, options, changes);
-  const Instance& whole = prepared_->whole;
   const Instance& ran = prepared_->ran();
-  const bool folded = &ran != &whole;
+  const bool shortened = &ran != &prepared_->whole;
   std::optional<Outcome> swept;
   if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep)
     swept = sweep(ran, options);
   const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, changes).run();
-  if (folded && outcome.status == RunStatus::deadlock)
+  if (shortened && outcome.status == RunStatus::deadlock && prepared_->streams() <= named_streams_max)
     return simulate(*topology_, jobs, plainly(options), changes);
-  RunResult result =
-      result_of(*topology_, whole, ran, outcome, folded ? prepared_->folded->classes : Classes{});
+  RunResult result = prepared_->result(*topology_, outcome);
   result.method.sweeps = swept.has_value();
-  result.method.streams = static_cast<std::int64_t>(whole.streams.size());
+  result.method.streams = prepared_->streams();
   result.method.classes = static_cast<std::int64_t>(ran.streams.size());
   if (options.explain && outcome.status == RunStatus::ok) {
     const bool nobody = outcome.last_stream == Instance::none;

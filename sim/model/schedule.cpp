@@ -1,5 +1,6 @@
 #include "sim/model/schedule.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/check.hpp"
@@ -211,7 +212,13 @@ StructureDigest structure_digest(const Schedule& schedule) {
   hash.add(schedule.programs.size());
   for (const Program& program : schedule.programs) add(hash, program);
   Binding binding;
-  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+  if (schedule.translated) {
+    hash.add(static_cast<int>(schedule.translated->translation.kind));
+    hash.add(schedule.translated->moving_bases);
+  }
+  // The streams of rank 0 say all of a translated schedule.
+  const Rank bound = schedule.translated ? std::min<Rank>(schedule.ranks, 1) : schedule.ranks;
+  for (Rank rank = 0; rank < bound; ++rank) {
     const std::int32_t streams = schedule.stream_count(rank);
     hash.add(streams);
     for (std::int32_t stream = 0; stream < streams; ++stream) {

@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@
 #include "sim/model/collective.hpp"
 #include "sim/model/layout.hpp"
 #include "sim/model/topology.hpp"
+#include "sim/model/translation.hpp"
 
 namespace collsim {
 
@@ -211,6 +213,8 @@ struct Schedule {
   std::int32_t slots = slots_default;
   std::optional<Bandwidth> channel_bandwidth;  // largest rate of one connection
   std::vector<Symmetry> symmetries;            // claims; verify_symmetry() checks one
+  // Set by set_translated_streams(), together with stream_count and bind; else null.
+  std::shared_ptr<const TranslatedStreams> translated;
 };
 
 // The chunk of `expression` in trip `trip`. Inlined in the executor's inner loop.

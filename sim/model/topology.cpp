@@ -104,4 +104,8 @@ std::string Topology::link_name(LinkId id) const {
   return name;
 }
 
+bool Topology::has_translation(TranslationKind kind) const {
+  return std::find(parts_.translations.begin(), parts_.translations.end(), kind) != parts_.translations.end();
+}
+
 }  // namespace collsim

@@ -25,6 +25,7 @@
 #include "sim/core/units.hpp"
 #include "sim/model/cluster.hpp"
 #include "sim/model/placement.hpp"
+#include "sim/model/translation.hpp"
 
 namespace collsim {
 
@@ -91,6 +92,7 @@ struct Cut {
   std::int64_t groups = 0;   // that hold ranks; at least 2
   Int128 total_exit = 0;     // bytes/s leaving all groups together
   Int128 smallest_exit = 0;  // bytes/s leaving the worst-connected group
+  Int128 pairs = 0;          // ordered pairs of ranks in different groups; 0 = not counted
 };
 
 class Topology {
@@ -105,6 +107,11 @@ class Topology {
     std::shared_ptr<const AggregationRule> aggregations;  // null: nothing reduces
     std::vector<Cut> cuts;
     Duration latency_max;  // largest over pairs of ranks of the shortest-path latency
+    // Translations of the ranks (of all of them: modulo ranks()) that are symmetries of the whole: routes map
+    // onto routes, for every channel, and links that join vertices of the same kinds and levels onto each
+    // other, any of them onto any other. Claims of the builder, with its reasons; tests hold all pairs of
+    // small shapes against them.
+    std::vector<TranslationKind> translations;
     // Names of vertices where the default ("node0/gpu1", "leaf3") does not fit; may be empty.
     std::vector<std::string> vertex_names;
   };
@@ -121,6 +128,8 @@ class Topology {
   const std::vector<Link>& links() const { return parts_.links; }
   const std::vector<Cut>& cuts() const { return parts_.cuts; }
   Duration latency_max() const { return parts_.latency_max; }
+
+  bool has_translation(TranslationKind kind) const;
 
   // Appends the route to `links`. REQUIRES: two different ranks.
   void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const;

@@ -1,0 +1,48 @@
+#include "topologies/translations.hpp"
+
+#include <bit>
+
+namespace collsim::topologies {
+namespace {
+
+bool is_power_of_two(std::int64_t count) {
+  return count > 0 && std::has_single_bit(static_cast<std::uint64_t>(count));
+}
+
+// GPUs of a node are interchangeable, and their messages to each other take one way.
+bool has_plain_nodes(const ClusterSpec& cluster) {
+  const InterconnectSpec& interconnect = cluster.node.interconnect;
+  if (cluster.fabric.routing == RoutingKind::hash && cluster.fabric.kind != FabricKind::none) return false;
+  return interconnect.kind == InterconnectKind::none ||
+         (interconnect.kind == InterconnectKind::nvswitch && interconnect.planes == 1);
+}
+
+bool rotates(const ClusterSpec& cluster, const FatTree* tree) {
+  if (cluster.nodes == 1) return cluster.node.interconnect.kind == InterconnectKind::nvswitch;
+  return cluster.node.gpus == 1 && cluster.node.nics.count <= 1 && tree != nullptr &&
+         tree->shape().levels == 1;
+}
+
+bool is_made_of_bits(const ClusterSpec& cluster, const FatTree* tree) {
+  const NodeSpec& node = cluster.node;
+  if (!is_power_of_two(cluster.nodes) || !is_power_of_two(node.gpus)) return false;
+  if (cluster.nodes == 1) return node.interconnect.kind == InterconnectKind::nvswitch;
+  if (tree == nullptr) return false;
+  if (node.nics.count > 0 && (!is_power_of_two(node.nics.count) || node.nics.count > node.gpus)) return false;
+  const FatTreeShape& shape = tree->shape();
+  if (shape.levels == 1) return true;
+  return is_power_of_two(shape.down) && is_power_of_two(shape.up) && shape.up <= shape.down &&
+         (!shape.rails || cluster.nodes % shape.down == 0);
+}
+
+}  // namespace
+
+std::vector<TranslationKind> translations_of(const ClusterSpec& cluster, const FatTree* tree) {
+  std::vector<TranslationKind> result;
+  if (!has_plain_nodes(cluster)) return result;
+  if (rotates(cluster, tree)) result.push_back(TranslationKind::rotation);
+  if (is_made_of_bits(cluster, tree)) result.push_back(TranslationKind::exclusive_or);
+  return result;
+}
+
+}  // namespace collsim::topologies
