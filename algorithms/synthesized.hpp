@@ -1,5 +1,5 @@
-// Synthesized: the schedule of a forest that was packed for the cluster at hand. Not in the registry, since it
-// needs more than a Placement.
+// Synthesized: the schedule of a forest that was packed for the cluster at hand. Not in the registry, since
+// it needs more than a Placement.
 #pragma once
 
 #include "algorithms/registry.hpp"

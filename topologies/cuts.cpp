@@ -49,19 +49,23 @@ std::vector<Int128> exits(const Wiring& wiring, std::size_t links, const Labels&
   return result;
 }
 
-// Groups may be numbered with gaps; `filled` says which hold ranks.
-std::optional<Cut> cut_from(const std::string& name, const std::vector<bool>& filled,
+// Groups may be numbered with gaps; ranks[group] says how many each holds.
+std::optional<Cut> cut_from(const std::string& name, const std::vector<std::int64_t>& ranks,
                             const std::vector<std::vector<Int128>>& stages) {
-  std::vector<Int128> least;  // of the filled groups
+  std::vector<Int128> least;  // of the groups that hold ranks
   Int128 sum = 0;
-  for (std::size_t group = 0; group < filled.size(); ++group) {
-    if (!filled[group]) continue;
+  Int128 all_ranks = 0;
+  Int128 pairs = 0;  // within groups
+  for (std::size_t group = 0; group < ranks.size(); ++group) {
+    if (ranks[group] == 0) continue;
+    all_ranks += ranks[group];
+    pairs += Int128{ranks[group]} * ranks[group];
     least.push_back(stages[0][group]);
     for (const std::vector<Int128>& stage : stages) least.back() = std::min(least.back(), stage[group]);
     sum += least.back();
   }
   if (least.size() < 2) return std::nullopt;
-  Cut cut{name, static_cast<std::int64_t>(least.size()), 0, least[0]};
+  Cut cut{name, static_cast<std::int64_t>(least.size()), 0, least[0], all_ranks * all_ranks - pairs};
   for (Int128 exit : least) {
     // What leaves a group enters the others, and cables carry as much each way.
     exit = std::min(exit, sum - exit);
@@ -78,7 +82,7 @@ Cut rank_cut(const CutInput& input) {
   // Where all ranks share a node with an interconnect, no message ever takes its NIC.
   const std::size_t links =
       input.uses_fabric ? input.wiring->links.size() : static_cast<std::size_t>(2 * input.interior_end);
-  return *cut_from("rank", std::vector<bool>(ranks, true), {exits(*input.wiring, links, labels, ranks)});
+  return *cut_from("rank", std::vector<std::int64_t>(ranks, 1), {exits(*input.wiring, links, labels, ranks)});
 }
 
 // A NIC belongs to the inside of the smallest cut around its node if its GPUs can bring it more than it can
@@ -109,20 +113,21 @@ Labels label_nodes(const CutInput& input, const Grouping& grouping, bool all_nic
 
 std::optional<Cut> grouping_cut(const CutInput& input, const Grouping& grouping) {
   const std::int32_t last = *std::max_element(grouping.node_group.begin(), grouping.node_group.end());
-  std::vector<bool> filled(static_cast<std::size_t>(last) + 1, false);
-  for (const std::int32_t group : grouping.node_group) filled[static_cast<std::size_t>(group)] = true;
+  std::vector<std::int64_t> ranks(static_cast<std::size_t>(last) + 1, 0);
+  for (const std::int32_t group : grouping.node_group)
+    ranks[static_cast<std::size_t>(group)] += input.gpus_per_node;
   const std::size_t links = input.wiring->links.size();
   std::vector<std::vector<Int128>> stages = {
-      exits(*input.wiring, links, label_nodes(input, grouping, false), filled.size())};
+      exits(*input.wiring, links, label_nodes(input, grouping, false), ranks.size())};
   for (const std::vector<std::int32_t>& switches : grouping.stages) {
     Labels labels = label_nodes(input, grouping, true);
     for (std::size_t i = 0; i < switches.size(); ++i)
       // Switches of groups without ranks stay outside.
-      if (switches[i] >= 0 && switches[i] <= last && filled[static_cast<std::size_t>(switches[i])])
+      if (switches[i] >= 0 && switches[i] <= last && ranks[static_cast<std::size_t>(switches[i])] > 0)
         labels[input.first_fabric_switch + i] = switches[i];
-    stages.push_back(exits(*input.wiring, links, labels, filled.size()));
+    stages.push_back(exits(*input.wiring, links, labels, ranks.size()));
   }
-  return cut_from(grouping.name, filled, stages);
+  return cut_from(grouping.name, ranks, stages);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// FlowBounds: lower bounds on the time of every collective on one topology, by maximum flow where the graph is
-// small.
+// FlowBounds: lower bounds on the time of every collective on one topology, by maximum flow where the graph
+// is small.
 #pragma once
 
 #include <memory>

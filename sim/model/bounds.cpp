@@ -1,18 +1,32 @@
 #include "sim/model/bounds.hpp"
 
+#include <algorithm>
 #include <limits>
+
+#include "sim/core/check.hpp"
 
 namespace collsim {
 namespace {
 
-// work / capacity seconds in picoseconds, rounded down. `work` is in bytes, below 2^64 * ranks.
-Duration time_at(Int128 work, Int128 capacity) {
-  // work * 10^12 can pass 2^127 only above 10^26 bytes: split off whole seconds first, to be safe anyway.
-  const Int128 seconds = work / capacity;
-  const Int128 rest = (work % capacity) * picoseconds_per_second / capacity;
-  const Int128 total = seconds * picoseconds_per_second + rest;
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  return Duration::picoseconds(total > largest ? largest : static_cast<std::int64_t>(total));
+// bytes * share / parts must pass `capacity`.
+struct Crossing {
+  Int128 share = 0;
+  Int128 parts = 1;
+  Int128 capacity = 1;
+};
+
+Int128 greatest_divisor(Int128 a, Int128 b) {
+  while (b != 0) {
+    a %= b;
+    std::swap(a, b);
+  }
+  return a;
+}
+
+Duration time_of(const Crossing& crossing, Int128 bytes) {
+  if (crossing.share <= 0 || crossing.capacity <= 0) return Duration();
+  const Int128 common = greatest_divisor(crossing.share, crossing.parts);
+  return time_at(bytes * (crossing.share / common), crossing.parts / common * crossing.capacity);
 }
 
 // Nothing reduces on the way from one group to another unless switches outside all groups do. The switches
@@ -21,24 +35,105 @@ bool reduces_outside(const Placement& placement, const Cut& cut) {
   return placement.fabric_reduction.enabled || (placement.node_reduction.enabled && cut.name == "rank");
 }
 
-Duration cut_time(const Placement& placement, const Cut& cut, Int128 bytes) {
-  // The contribution of the worst-connected group must leave it once, however it is combined elsewhere.
-  const Duration alone = time_at(bytes, cut.smallest_exit);
-  if (reduces_outside(placement, cut)) return alone;
-  const Duration together = time_at(2 * (cut.groups - 1) * bytes, cut.total_exit);
-  return together > alone ? together : alone;
+// The ranks of every group where all have as many, else 0.
+Int128 ranks_of_group(const Placement& placement, const Cut& cut) {
+  if (cut.name == "rank") return 1;
+  return cut.name == "node" ? placement.gpus_per_node : 0;
+}
+
+// Ordered pairs of ranks in different groups: at least those of m - 1 single ranks and the rest.
+Int128 pairs_of(const Cut& cut, Int128 ranks) {
+  if (cut.pairs > 0) return cut.pairs;
+  const Int128 rest = ranks - cut.groups + 1;
+  return ranks * ranks - (cut.groups - 1) - rest * rest;
+}
+
+// What the worst-connected group, and all groups together, must let through.
+struct Demand {
+  Crossing alone;
+  Crossing together;
+};
+
+Demand demand_on(const Cut& cut, const Placement& placement, CollectiveKind kind) {
+  const Int128 ranks = placement.ranks();
+  const Int128 groups = cut.groups;
+  const Int128 size = ranks_of_group(placement, cut);
+  const Crossing whole{1, 1, cut.smallest_exit};
+  const auto all = [&](Int128 share, Int128 parts) { return Crossing{share, parts, cut.total_exit}; };
+  const auto one = [&](Int128 share) { return Crossing{share, ranks, cut.smallest_exit}; };
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return {whole, reduces_outside(placement, cut) ? Crossing{} : all(2 * (groups - 1), 1)};
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      return {whole, all(groups - 1, 1)};
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return {one(size > 0 ? ranks - size : groups - 1), all(groups - 1, 1)};
+    case CollectiveKind::all_to_all:
+      return {one(size > 0 ? size * (ranks - size) : ranks - 1), all(pairs_of(cut, ranks), ranks)};
+    case CollectiveKind::send_recv:
+      return {whole, all(groups, 1)};
+    case CollectiveKind::scatter:
+    case CollectiveKind::gather:
+      // Which group is the root's is not known, unless all are alike.
+      if (size > 0 && cut.smallest_exit * groups == cut.total_exit) return {one(ranks - size), {}};
+      return {one(1), {}};
+    case CollectiveKind::barrier:
+      break;
+  }
+  return {};
+}
+
+// The links out of (or into) the root.
+Crossing root_crossing(const Collective& collective, const Topology& topology) {
+  const VertexId root(collective.root);
+  Int128 capacity = 0;
+  for (const Link& link : topology.links()) {
+    const VertexId end = collective.kind == CollectiveKind::scatter ? link.source : link.target;
+    if (end == root && is_usable(topology, link)) capacity += link.bandwidth.bytes_per_second();
+  }
+  return {topology.ranks() - 1, topology.ranks(), capacity};
 }
 
 }  // namespace
 
+bool is_usable(const Topology& topology, const Link& link) {
+  const Placement& placement = topology.placement();
+  if (placement.nodes > 1 || placement.interconnect == InterconnectKind::none) return true;
+  return topology.vertex(link.source).kind != VertexKind::nic &&
+         topology.vertex(link.target).kind != VertexKind::nic;
+}
+
+Duration time_at(Int128 work, Int128 capacity) {
+  for (; capacity >> 87 != 0; work >>= 1) capacity = (capacity + 1) >> 1;
+  // Whole seconds first: work * 10^12 can pass 2^127.
+  const Int128 seconds = work / capacity;
+  const Int128 rest = (work % capacity) * picoseconds_per_second / capacity;
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  if (seconds > largest / picoseconds_per_second) return Duration::picoseconds(largest);
+  const Int128 total = seconds * picoseconds_per_second + rest;
+  return Duration::picoseconds(total > largest ? largest : static_cast<std::int64_t>(total));
+}
+
 LowerBound lower_bound(const Collective& collective, const Topology& topology) {
+  const CollectiveKind kind = collective.kind;
+  COLLSIM_CHECK(!has_root(kind) || (collective.root >= 0 && collective.root < topology.ranks()));
   const Int128 bytes = collective.bytes.count();
-  if (topology.ranks() == 1 || bytes == 0) return {Duration(), "nothing to move"};
+  if (topology.ranks() == 1 || (bytes == 0 && kind != CollectiveKind::barrier))
+    return {Duration(), "nothing to move"};
   LowerBound bound{topology.latency_max(), "latency"};
+  const auto take = [&](const Crossing& crossing, const std::string& reason) {
+    const Duration time = time_of(crossing, bytes);
+    if (time > bound.time) bound = {time, reason};
+  };
   for (const Cut& cut : topology.cuts()) {
-    const Duration time = cut_time(topology.placement(), cut, bytes);
-    if (time > bound.time) bound = {time, cut.name};
+    const Demand demand = demand_on(cut, topology.placement(), kind);
+    take(demand.alone, cut.name);
+    take(demand.together, cut.name);
   }
+  if (kind == CollectiveKind::scatter || kind == CollectiveKind::gather)
+    take(root_crossing(collective, topology), "root");
   return bound;
 }
 

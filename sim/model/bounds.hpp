@@ -1,8 +1,23 @@
 // Lower bounds on the time of a collective on a cluster, whatever the algorithm.
 //
-// The maximum of: launch is not counted; the largest shortest-path latency between two ranks; for every cut
-// of the topology, what must cross it. Without in-network reduction m groups must together send 2(m-1)S for
-// an all-reduce (Patarasuk and Yuan, JPDC 69(2), 2009, applied to the groups as super-ranks), with it S each.
+// The maximum of the largest shortest-path latency between two ranks and, for every cut of the topology, the
+// time in which what must cross it can. Launches, overheads and local work are not counted.
+//
+// What must cross a cut into m groups, of N ranks and S bytes (Collective::bytes):
+//   all_reduce       where no switch outside the groups reduces, all together send 2 (m - 1) S (Patarasuk and
+//                    Yuan, JPDC 69(2), 2009, applied to the groups as super-ranks); else each sends S
+//   broadcast, reduce           S into (out of) every group but the root's, S out of (into) the root's
+//   all_gather, reduce_scatter  into (out of) a group the parts of all other ranks: together (m - 1) S
+//   scatter, gather             out of (into) the root the parts of all others
+//   all_to_all       S / N for every ordered pair of ranks in different groups
+//   send_recv        S out of every group: the order of the ranks is one ring
+//   barrier          nothing
+// Where switches copy or reduce, a link still carries each byte that its far side needs: only the first line
+// depends on what reduces. Cables are taken to carry as much one way as the other, as all that topologies
+// lay do.
+//
+// These are the cuts of the builder, in closed form. topologies/flow_bounds.hpp finds the tightest cut of a
+// small graph.
 #pragma once
 
 #include <string>
@@ -15,9 +30,18 @@ namespace collsim {
 
 struct LowerBound {
   Duration time;       // rounded down: no exact schedule can be faster
-  std::string reason;  // "latency" or the name of the cut
+  std::string reason;  // "latency", "root" or the name of the cut
 };
 
+// O(cuts); for scatter and gather O(links). REQUIRES: the root is a rank where the collective has one
 LowerBound lower_bound(const Collective& collective, const Topology& topology);
+
+// The links that messages can take: all, but where all ranks share one node with an interconnect, not those
+// of its NICs.
+bool is_usable(const Topology& topology, const Link& link);
+
+// In how long `capacity` bytes/s carry work bytes; rounded down, at most 2^63 - 1 ps. For capacities up to
+// 2^87 bytes/s exactly, above that a little less. REQUIRES: work >= 0, capacity > 0
+Duration time_at(Int128 work, Int128 capacity);
 
 }  // namespace collsim
