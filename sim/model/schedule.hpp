@@ -213,6 +213,8 @@ struct Schedule {
   std::int32_t slots = slots_default;
   std::optional<Bandwidth> channel_bandwidth;  // largest rate of one connection
   std::vector<Symmetry> symmetries;            // claims; verify_symmetry() checks one
+  // Options that were asked for and have no effect on this cluster ("slots" where switches do all the work).
+  std::vector<std::string> unused_options;
   // Set by set_translated_streams(), together with stream_count and bind; else null.
   std::shared_ptr<const TranslatedStreams> translated;
 };
