@@ -124,6 +124,29 @@ void add_verify(CLI::App& app, CommandLine& line, VerifyCommand& command) {
   });
 }
 
+void add_export(CLI::App& app, CommandLine& line, ExportCommand& command) {
+  CLI::App* out = app.add_subcommand("export", "Write a schedule or a choice as a file of another tool");
+  out->add_option("KIND", command.kind, "msccl: a schedule as XML; nccl-tuner: choices by size as CSV")
+      ->required()
+      ->check(CLI::IsMember(export_kinds()));
+  out->add_option("IN", command.input,
+                  "An experiment file; or the name of an algorithm, with --cluster or --ranks")
+      ->required();
+  out->add_option("OUT,-o,--output", command.output, "Path, or - for standard output (default)");
+  CLI::Option* ranks = out->add_option("--ranks", command.ranks, "On an ideal cluster of so many ranks");
+  ranks->type_name("N");
+  CLI::Option* cluster = out->add_option("--cluster", command.words.cluster, "On a preset or a file");
+  cluster->type_name("FILE")->excludes(ranks);
+  out->add_option("--nodes", command.words.nodes, "Number of nodes")->check(at_least_one())->needs(cluster);
+  out->add_option("--collective", command.words.collective, "For instance all_reduce");
+  out->add_option("--size", command.words.sizes, "Size, or sizes as of predict")->type_name("SIZES");
+  add_input_options(*out, line.options);
+  out->callback([&] {
+    if (command.output.empty()) command.output = "-";
+    line.command = command;
+  });
+}
+
 void add_list(CLI::App& app, CommandLine& line, ListCommand& command) {
   CLI::App* list =
       app.add_subcommand("list", "Show names, one a line; schema: the JSON Schema of experiments");
@@ -145,12 +168,15 @@ void add_list(CLI::App& app, CommandLine& line, ListCommand& command) {
 
 }  // namespace
 
+std::vector<std::string> export_kinds() { return {"msccl", "nccl-tuner"}; }
+
 CommandLine parse_command_line(int argc, const char* const* argv) {
   CommandLine line;
   RunCommand run;
   PredictCommand predict;
   DescribeCommand describe;
   VerifyCommand verify;
+  ExportCommand out;
   ListCommand list;
 
   CLI::App app(description, "collsim");
@@ -161,6 +187,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_predict(app, line, predict);
   add_describe(app, line, describe);
   add_verify(app, line, verify);
+  add_export(app, line, out);
   add_list(app, line, list);
   try {
     app.parse(argc, argv);

@@ -8,7 +8,8 @@
 
 namespace collsim::program {
 
-using Command = std::variant<RunCommand, PredictCommand, DescribeCommand, VerifyCommand, ListCommand>;
+using Command =
+    std::variant<RunCommand, PredictCommand, DescribeCommand, VerifyCommand, ExportCommand, ListCommand>;
 
 struct CommandLine {
   Command command;

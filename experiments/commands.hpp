@@ -29,6 +29,14 @@ struct VerifyCommand {
   std::string ranks;  // "8" or "1-33,64"
 };
 
+struct ExportCommand {
+  std::string kind;    // one of export_kinds()
+  std::string input;   // an experiment file, or the name of an algorithm with `words.cluster` or `ranks`
+  std::string output;  // path, "-" = stdout
+  ClusterWords words;  // without algorithms; empty = not given
+  std::string ranks;   // "8": on an ideal cluster
+};
+
 struct ListCommand {
   std::string kind;  // one of list_kinds()
 };
@@ -37,8 +45,11 @@ ExitCode run(const RunCommand& command, const Options& options);
 ExitCode predict(const PredictCommand& command, const Options& options);
 ExitCode describe(const DescribeCommand& command, const Options& options);
 ExitCode verify(const VerifyCommand& command, const Options& options);
+ExitCode export_msccl(const ExportCommand& command, const Options& options);
+ExitCode export_nccl_tuner(const ExportCommand& command, const Options& options);
 ExitCode list(const ListCommand& command);
 
+std::vector<std::string> export_kinds();
 std::vector<std::string> list_kinds();
 
 }  // namespace collsim::program

@@ -9,10 +9,10 @@
 #include <utility>
 #include <variant>
 
-#include "algorithms/registry.hpp"
 #include "experiments/forecast.hpp"
 #include "experiments/outcome.hpp"
 #include "experiments/parallel.hpp"
+#include "experiments/schedules.hpp"
 #include "experiments/workplan.hpp"
 #include "sim/core/check.hpp"
 #include "sim/model/bounds.hpp"
@@ -70,6 +70,7 @@ struct Context {
   const Topology& topology;
   const PipelineOptions& options;
   Proofs proofs;
+  ScheduleCache schedules;
   WorkPlan plan;
 };
 
@@ -87,7 +88,7 @@ Point question(const Context& context, const AlgorithmRequest& request, Bytes by
   point.cluster = context.topology.name();
   point.collective = {context.experiment.collective, bytes, context.experiment.datatype,
                       context.experiment.reduction};
-  point.algorithm = algorithms::find(request.name)->name;
+  point.algorithm = full_name_of(request.name);
   point.ranks = context.topology.ranks();
   point.nodes = context.topology.placement().nodes;
   point.network = name_of_network(context.experiment.network);
@@ -156,7 +157,7 @@ Point answer(Context& context, Point point, const Schedule& schedule, Simulator&
 
 Point schedule_and_answer(Context& context, const AlgorithmRequest& request, Point point,
                           Simulator& simulator) {
-  const auto made = algorithms::make_schedule(request, point.collective, context.topology.placement());
+  const auto made = schedule_of(request, point.collective, context.topology, context.schedules);
   if (const auto* impossible = std::get_if<Impossible>(&made)) {
     return failed(std::move(point), PointStatus::impossible, impossible->reason);
   }
@@ -179,7 +180,7 @@ Point simulate_point(Context& context, WorkPlan::Task& task) {
 std::vector<Point> simulate_points(const Experiment& experiment, const Topology& topology,
                                    const PipelineOptions& options) {
   const std::size_t sizes = experiment.sizes.size();
-  Context context{experiment, topology, options, {}, {topology, experiment.algorithms.size(), sizes}};
+  Context context{experiment, topology, options, {}, {}, {topology, experiment.algorithms.size(), sizes}};
   std::vector<Point> points(experiment.algorithms.size() * sizes);
   for_each_index(points.size(), options.threads, [&](std::size_t) {
     WorkPlan::Task task(context.plan);
