@@ -21,7 +21,7 @@ esac
 # What each package is for stands in README.md, "Dependencies".
 packages=(
   g++ cmake ninja-build ccache
-  libboost-graph-dev libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev
+  libboost-graph-dev libyaml-cpp-dev libexpat1-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   doctest-dev libbenchmark-dev
 )
 
