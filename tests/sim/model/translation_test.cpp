@@ -7,69 +7,10 @@
 #include "sim/model/proof.hpp"
 #include "sim/model/proof_translation.hpp"
 #include "sim/model/translation.hpp"
+#include "tests/support/exchange.hpp"
 
 using namespace collsim;
-
-namespace {
-
-ChunkExpression block_of(std::int8_t base, std::int32_t ranks) {
-  ChunkExpression chunk;
-  chunk.block_base = base;
-  chunk.block_modulus = ranks;
-  return chunk;
-}
-
-OperationTemplate operation_of(OperationKind kind, std::int32_t peer, const ChunkExpression& chunk) {
-  OperationTemplate operation;
-  operation.kind = kind;
-  operation.peer = peer;
-  operation.chunk = chunk;
-  return operation;
-}
-
-// Direct reduce-scatter and all-gather: stream 0 adds what comes, stream p sends to and receives from peer p.
-// Every part can be spoilt by the test.
-struct Exchange {
-  TranslationKind kind;
-  std::int32_t ranks;
-  bool waits = true;        // the second send waits for the sums
-  std::int32_t own_as = 0;  // base of the block that is summed: 0 = the own, 1 = the peer's
-
-  Schedule make() const {
-    Collective collective;
-    collective.bytes = Bytes(4 * ranks);
-    Schedule schedule = empty_schedule("exchange", collective, ranks);
-    schedule.layout = Layout(ranks, 4, {}, ranks);
-    Loop sums;
-    for (std::int32_t peer = 0; peer + 1 < ranks; ++peer)
-      sums.body.push_back(operation_of(OperationKind::receive_reduce, peer, block_of(0, ranks)));
-    Loop pair;
-    pair.body.push_back(operation_of(OperationKind::send, 0, block_of(1, ranks)));
-    pair.body.push_back(
-        operation_of(OperationKind::send, 1, block_of(static_cast<std::int8_t>(own_as), ranks)));
-    if (waits) pair.body.back().dependencies.push_back({0, ranks - 2, 0});
-    pair.body.push_back(operation_of(OperationKind::receive, 1, block_of(1, ranks)));
-    schedule.programs = {Program{{sums}}, Program{{pair}}};
-    TranslatedStreams streams;
-    streams.translation = {kind, ranks};
-    streams.streams = ranks;
-    streams.moving_bases = 2;
-    streams.bind = [count = ranks](std::int32_t stream, Binding& binding) {
-      binding.bases = {0, stream};
-      if (stream == 0) {
-        for (Rank peer = 1; peer < count; ++peer) binding.peers.push_back({peer, 0});
-        return;
-      }
-      binding.program = 1;
-      binding.peers = {{stream, 0}, {stream, 1}};
-      binding.streams = {0};
-    };
-    set_translated_streams(schedule, std::move(streams));
-    return schedule;
-  }
-};
-
-}  // namespace
+using testing::Exchange;
 
 TEST_CASE("Translations are groups that move any rank to any other") {
   for (const TranslationKind kind : {TranslationKind::rotation, TranslationKind::exclusive_or})
@@ -116,10 +57,10 @@ TEST_CASE("A translated schedule is proven from rank 0 as it is from all cells")
 }
 
 TEST_CASE("A translated schedule that is wrong is not proven") {
-  const Exchange unordered{TranslationKind::exclusive_or, 8, false, 0};
+  const Exchange unordered{TranslationKind::exclusive_or, 8, false, true};
   CHECK_FALSE(prove_all_cells(unordered.make()).proven);
   CHECK_FALSE(prove_translated(unordered.make()).has_value());
-  const Exchange wrong_block{TranslationKind::exclusive_or, 8, true, 1};
+  const Exchange wrong_block{TranslationKind::exclusive_or, 8, true, false};
   CHECK_FALSE(prove_all_cells(wrong_block.make()).proven);
   const auto unpaired = prove_translated(wrong_block.make());
   REQUIRE(unpaired.has_value());
