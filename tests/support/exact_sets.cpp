@@ -171,7 +171,8 @@ class Execution {
 
   bool dependencies_done(const Stream& stream, const Operation& item) const {
     for (const Operation::Wait& wait : item.waits) {
-      const auto other = static_cast<std::size_t>(first_[static_cast<std::size_t>(stream.rank)] + wait.stream);
+      const auto other =
+          static_cast<std::size_t>(first_[static_cast<std::size_t>(stream.rank)] + wait.stream);
       if (streams_[other].done <= wait.operation) return false;
     }
     return true;
@@ -190,7 +191,8 @@ class Execution {
     }
     const std::int64_t start = scratch ? schedule_.layout.cells() : 0;
     for (std::int32_t i = 0; i < chunk.span; ++i)
-      cells.push_back(static_cast<std::size_t>(start + std::int64_t{chunk.region} * blocks + chunk.block + i));
+      cells.push_back(
+          static_cast<std::size_t>(start + std::int64_t{chunk.region} * blocks + chunk.block + i));
     return cells;
   }
 
@@ -321,8 +323,8 @@ class Execution {
         const Content wanted = definition_.wanted(rank, cell);
         const Bag& found = *memory_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(cell)];
         if (!wanted || *wanted == found) continue;
-        return "rank " + std::to_string(rank) + ", cell " + std::to_string(cell) + ": holds" + text_of(found) +
-               ", should hold" + text_of(*wanted);
+        return "rank " + std::to_string(rank) + ", cell " + std::to_string(cell) + ": holds" +
+               text_of(found) + ", should hold" + text_of(*wanted);
       }
     return {};
   }

@@ -71,7 +71,8 @@ AlgorithmOptions random_options(Random& random, const algorithms::AlgorithmInfo&
   if (given("slices")) options.slices = from_to(random, 1, 4);
   if (given("slots")) options.slots = from_to(random, 1, 4);
   if (given("channel_bandwidth"))
-    options.channel_bandwidth = Bandwidth::bytes_per_second(static_cast<std::int64_t>(1'000'000 + 1'000'000'007 * random.below(400)));
+    options.channel_bandwidth =
+        Bandwidth::bytes_per_second(static_cast<std::int64_t>(1'000'000 + 1'000'000'007 * random.below(400)));
   if (given("order")) options.order = RankOrder::rank;
   if (given("root")) options.root = from_to(random, 0, ranks - 1);
   if (given("radix")) options.radix = from_to(random, 2, 5);
