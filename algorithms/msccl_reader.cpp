@@ -91,6 +91,7 @@ class Reader {
   std::optional<std::size_t> word(const std::string& name, const std::vector<std::string>& words);
   MscclBuffer buffer(const std::string& name);
   void know(const std::vector<std::string>& known);
+  bool first_time(const std::string& name);
 
   MscclFinding& report(MscclFinding::Severity severity, std::string text, std::string_view attribute = {});
   void fail(std::string text, std::string expected = {}, std::string hint = {},
@@ -111,7 +112,7 @@ class Reader {
   MscclFinding::Place place_;
   const char** attributes_ = nullptr;
   std::string_view element_;
-  std::vector<std::string> unknown_;                            // attributes that were warned of
+  std::vector<std::string> unknown_;                            // elements and attributes that were warned of
   std::vector<bool> gpu_seen_;                                  // [id]
   std::vector<std::pair<std::int32_t, MscclThreadBlock>> tbs_;  // of the open gpu, as they come
 };
@@ -175,7 +176,8 @@ void Reader::start(std::string_view element, const char** attributes) {
       fail("<" + std::string(element) + "> inside <" + inside + ">",
            level_ == Level::step ? "nothing inside a step" : "<" + std::string(names[wanted]) + " ...>");
     } else {
-      warn("unknown element " + shown(element), "ignores it");
+      if (first_time("<" + std::string(element.substr(0, word_max))))
+        warn("unknown element " + shown(element), "ignores it");
     }
     return;
   }
@@ -419,14 +421,20 @@ MscclBuffer Reader::buffer(const std::string& name) {
   return found ? static_cast<MscclBuffer>(*found) : MscclBuffer::i;
 }
 
+// Whether `name` is not known and was not met before.
+bool Reader::first_time(const std::string& name) {
+  if (unknown_.size() >= kept_max || std::find(unknown_.begin(), unknown_.end(), name) != unknown_.end())
+    return false;
+  unknown_.push_back(name);
+  return true;
+}
+
 // Warns once of each attribute that is not known.
 void Reader::know(const std::vector<std::string>& known) {
   for (const char** at = attributes_; *at != nullptr; at += 2) {
     const std::string_view name = at[0];
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (unknown_.size() >= kept_max || std::find(unknown_.begin(), unknown_.end(), name) != unknown_.end())
-      continue;
-    unknown_.emplace_back(name);
+    if (!first_time(std::string(name.substr(0, word_max)))) continue;
     MscclFinding& finding = report(MscclFinding::Severity::warning, "unknown attribute " + shown(name), name);
     finding.nccl = "ignores it";
     finding.hint = nearest(name, known);
