@@ -1,154 +1,97 @@
 // Cascade: a reduce-scatter at every level, innermost first, and the all-gathers back (Cho et al.,
-// BlueConnect, MLSys 2019).
+// BlueConnect, MLSys 2019). level_rings.hpp says who sends what.
 //
-// Levels 1 .. L with p_1 .. p_L members. Rank r = x_1 + p_1 (x_2 + p_2 (x_3 + ...)). Block b has the digits
-// b_1 .. b_L with b_1 most significant, so that the super-block of level i, all blocks that begin with given
-// b_1 .. b_i, is contiguous: U_i = p_{i+1} ... p_L blocks. At level i the ranks that differ only in x_i run
-// the ring of ring.cpp over the p_i super-blocks that begin with x_1 .. x_{i-1}. Afterwards rank r holds one
-// block, and the way back retraces the levels.
-//
-// Slices are pipelined: a slice enters a level, on the way in and on the way back, when the slice before it
-// has left it on this rank, so that the levels work on different slices at a time.
+// Forms
+//   fixed     All slices take the levels innermost first. A slice enters a level, on the way in and on the
+//             way back, when the slice before it has left it on this rank, so that the levels work on
+//             different slices at a time.
+//   reversed  The same, and the rings of the all-gathers run the other way round, so that a slice on its way
+//             back does not share the links of one on its way in.
+//   themis    Every slice of every channel has an order of its own, by the load of the levels (Rashidi et
+//             al., Themis, ISCA 2022; level_order.hpp), the same on all ranks. Slices do not wait for each
+//             other. 16 slices where neither channels nor slices are asked for.
 #include <algorithm>
+#include <numeric>
 
-#include "algorithms/common.hpp"
+#include "algorithms/level_order.hpp"
+#include "algorithms/level_rings.hpp"
 #include "algorithms/levels.hpp"
+#include "algorithms/unused_options.hpp"
 
 namespace collsim::algorithms {
 namespace {
 
-std::vector<std::int32_t> levels_of(const Placement& placement, const AlgorithmOptions& options) {
-  std::vector<std::int32_t> levels = options.levels;
-  if (levels.empty()) {
-    levels.push_back(placement.gpus_per_node);
-    const bool grid = placement.fabric == FabricKind::torus || placement.fabric == FabricKind::mesh;
-    if (grid && !placement.dimensions.empty())
-      levels.insert(levels.end(), placement.dimensions.begin(), placement.dimensions.end());
-    else
-      levels.push_back(placement.nodes);
+constexpr std::int32_t themis_slices = 16;
+
+// Of a rank at each level: what is asked for, else the interconnect's where a level lies in a node and the
+// fabric's elsewhere; equal where the cluster does not say.
+std::variant<std::vector<std::int64_t>, Impossible> bandwidths_of(const std::vector<std::int32_t>& levels,
+                                                                  const Placement& placement,
+                                                                  const AlgorithmOptions& options) {
+  std::vector<std::int64_t> bandwidths;
+  for (const Bandwidth bandwidth : options.level_bandwidths)
+    bandwidths.push_back(bandwidth.bytes_per_second());
+  if (!bandwidths.empty()) {
+    if (bandwidths.size() != levels.size())
+      return Impossible{"level_bandwidths has " + std::to_string(bandwidths.size()) + " entries for " +
+                        std::to_string(levels.size()) + " levels"};
+    if (*std::min_element(bandwidths.begin(), bandwidths.end()) <= 0)
+      return Impossible{"every one of level_bandwidths must be greater than 0"};
+    return bandwidths;
   }
-  return levels;
-}
-
-std::string text_of(const std::vector<std::int32_t>& levels) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < levels.size(); ++i) text += (i ? ", " : "") + std::to_string(levels[i]);
-  return text + "]";
-}
-
-std::optional<Impossible> check_levels(const std::vector<std::int32_t>& levels, std::int32_t ranks) {
-  std::int64_t product = 1;
-  for (const std::int32_t level : levels) {
-    if (level < 1) return Impossible{"levels " + text_of(levels) + ": every level must be at least 1"};
-    product = std::min<std::int64_t>(product * level, std::int64_t{1} << 31);
-  }
-  if (product == ranks) return std::nullopt;
-  return Impossible{"the product of levels " + text_of(levels) + " is not the number of ranks, " +
-                    std::to_string(ranks)};
-}
-
-// Binding::bases: x_i at 2i, the first block that begins with x_1 .. x_{i-1} at 2i + 1, the region last.
-ChunkExpression super_block(std::size_t level, std::int32_t offset, const std::vector<std::int32_t>& levels) {
-  ChunkExpression chunk;
-  chunk.region_base = static_cast<std::int8_t>(2 * levels.size());
-  chunk.block_base = static_cast<std::int8_t>(2 * level);
-  chunk.origin_base = static_cast<std::int8_t>(2 * level + 1);
-  chunk.block_offset = offset;
-  chunk.block_stride = -1;
-  chunk.block_modulus = levels[level];
-  for (std::size_t above = level + 1; above < levels.size(); ++above) chunk.block_unit *= levels[above];
-  chunk.span = chunk.block_unit;
-  return chunk;
-}
-
-// Binding::peers: the next member of level i at 2i, the one before at 2i + 1. Binding::streams: the slice
-// before.
-Program cascade_program(const std::vector<std::int32_t>& levels, bool waits) {
-  Program program;
-  const auto add = [&](std::size_t level, std::int32_t first, OperationKind receive) {
-    const auto next = static_cast<std::int32_t>(2 * level);
-    Loop loop{std::int64_t{levels[level]} - 1, {}};
-    const std::int64_t last = program.operation_count() + 2 * loop.trips - 1;  // of this level and way
-    loop.body.push_back(make_operation(OperationKind::send, next, super_block(level, first, levels)));
-    if (waits) loop.body.back().dependencies.push_back(Dependency{0, last, 0});
-    loop.body.push_back(make_operation(receive, next + 1, super_block(level, first - 1, levels)));
-    program.loops.push_back(loop);
-  };
-  for (std::size_t level = 0; level < levels.size(); ++level) add(level, -1, OperationKind::receive_reduce);
-  for (std::size_t level = levels.size(); level-- > 0;) add(level, 0, OperationKind::receive);
-  return program;
-}
-
-// The next member at one level, for every level; and the next channel, all its slices with it.
-std::vector<Symmetry> cascade_symmetries(const std::vector<std::int32_t>& levels, std::int32_t ranks,
-                                         std::int32_t channels, std::int32_t slices) {
-  const std::int32_t regions = channels * slices;
-  Symmetry all;
-  all.stream_count = regions;
-  all.region_count = regions;
-  std::vector<Symmetry> symmetries;
-  std::int32_t below = 1;
-  std::int32_t unit = ranks;
+  const std::int64_t inside = placement.node_bandwidth.bytes_per_second();
+  const std::int64_t between = placement.fabric_bandwidth.bytes_per_second();
+  std::int64_t reach = 1;
   for (const std::int32_t members : levels) {
-    unit /= members;
-    Symmetry& next = symmetries.emplace_back(all);
-    next.name = "next of " + std::to_string(members) + " members " + std::to_string(below) + " ranks apart";
-    next.rank = [below, members](Rank rank) {
-      const std::int32_t digit = rank / below % members;
-      return rank + ((digit + 1) % members - digit) * below;
-    };
-    next.block = Rotation{0, ranks, unit, members, 1};
-    below *= members;
+    reach *= members;
+    const std::int64_t bandwidth = reach <= placement.gpus_per_node ? inside : between;
+    bandwidths.push_back(bandwidth);
   }
-  if (channels == 1) return symmetries;
-  Symmetry& next = symmetries.emplace_back(all);
-  next.name = "next channel";
-  next.rank = [](Rank rank) { return rank; };
-  next.stream = [regions, slices](Rank, std::int32_t stream) { return (stream + slices) % regions; };
-  next.region = next.channel = Rotation{0, regions, slices, channels, 1};
-  return symmetries;
+  const bool known = *std::min_element(bandwidths.begin(), bandwidths.end()) > 0;
+  if (!known) bandwidths.assign(levels.size(), 1);
+  return bandwidths;
+}
+
+// Drops levels of one member, and their bandwidths.
+void drop_single(std::vector<std::int32_t>& levels, std::vector<std::int64_t>& bandwidths) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i] == 1) continue;
+    levels[kept] = levels[i];
+    bandwidths[kept++] = bandwidths[i];
+  }
+  levels.resize(kept);
+  bandwidths.resize(kept);
 }
 
 }  // namespace
 
 ScheduleOrReason cascade(const Collective& collective, const Placement& placement,
                          const AlgorithmOptions& options) {
-  const std::int32_t ranks = placement.ranks();
-  std::vector<std::int32_t> levels = levels_of(placement, options);
-  if (auto wrong = check_levels(levels, ranks)) return *wrong;
-  if (ranks == 1) return empty_schedule("cascade", collective, 1);
-  std::erase(levels, 1);
-  const std::int32_t channels = options.channels.value_or(1);
-  const std::int32_t slices = options.slices.value_or(1);
-  Schedule schedule = schedule_frame("cascade", collective, placement, options, {channels, slices}, ranks);
-  schedule.channels = channels;
-  schedule.slices = slices;
-  schedule.programs = {cascade_program(levels, false), cascade_program(levels, true)};
-  const std::int32_t streams = channels * slices;
-  schedule.stream_count = [streams](Rank) { return streams; };
-  // Stream = region = number of the connection's channel.
-  schedule.bind = [levels, ranks, slices](Rank rank, std::int32_t stream, Binding& binding) {
-    if (stream % slices > 0) {
-      binding.program = 1;
-      binding.streams.push_back(stream - 1);
-    }
-    std::int32_t below = 1;     // p_1 ... p_{i-1}
-    std::int32_t unit = ranks;  // U_{i-1}
-    std::int64_t origin = 0;
-    for (const std::int32_t members : levels) {
-      const std::int32_t digit = rank / below % members;
-      const std::int32_t base = rank - digit * below;
-      binding.bases.push_back(digit);
-      binding.bases.push_back(origin);
-      binding.peers.push_back(Peer{base + (digit + 1) % members * below, stream});
-      binding.peers.push_back(Peer{base + (digit + members - 1) % members * below, stream});
-      unit /= members;
-      origin += std::int64_t{digit} * unit;
-      below *= members;
-    }
-    binding.bases.push_back(stream);
-  };
-  schedule.symmetries = cascade_symmetries(levels, ranks, channels, slices);
+  LevelRings shape;
+  shape.levels = levels_of(placement, options);
+  if (auto wrong = check_levels(shape.levels, placement.ranks())) return *wrong;
+  auto bandwidths = bandwidths_of(shape.levels, placement, options);
+  if (auto* wrong = std::get_if<Impossible>(&bandwidths)) return *wrong;
+  if (placement.ranks() == 1) return empty_schedule("cascade", collective, 1);
+  auto& rates = std::get<std::vector<std::int64_t>>(bandwidths);
+  drop_single(shape.levels, rates);
+  const bool themis = options.form == "themis";
+  const bool automatic = !options.channels && !options.slices;
+  shape.channels = options.channels.value_or(1);
+  shape.slices = options.slices.value_or(themis && automatic ? themis_slices : 1);
+  const std::int32_t regions = shape.channels * shape.slices;
+  if (themis) {
+    shape.one_after_another = false;
+    for (auto& order : balanced_orders(shape.levels, rates, regions).orders)
+      shape.plan_of.push_back(shape.add_plan(LevelPlan{std::move(order), false, false}));
+  } else {
+    LevelPlan plan{std::vector<std::int32_t>(shape.levels.size()), false, options.form == "reversed"};
+    std::iota(plan.order.begin(), plan.order.end(), 0);
+    shape.plan_of.assign(static_cast<std::size_t>(regions), shape.add_plan(plan));
+  }
+  Schedule schedule = level_rings("cascade", collective, placement, options, shape);
+  if (!themis) note_unused(schedule, options, {"level_bandwidths"});
   return schedule;
 }
 

@@ -10,6 +10,10 @@ namespace collsim::algorithms {
 
 ScheduleOrReason cascade(const Collective& collective, const Placement& placement,
                          const AlgorithmOptions& options);
+ScheduleOrReason hierarchical(const Collective& collective, const Placement& placement,
+                              const AlgorithmOptions& options);
+ScheduleOrReason torus_bucket(const Collective& collective, const Placement& placement,
+                              const AlgorithmOptions& options);
 ScheduleOrReason nvls(const Collective& collective, const Placement& placement,
                       const AlgorithmOptions& options);
 ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
