@@ -14,9 +14,10 @@
 namespace collsim::topologies {
 namespace {
 
-// A maximum flow takes about 50 us at 128 ranks on NVSwitch nodes; there are up to 1,000 of them.
+// A collective takes about as many maximum flows as there are ranks, or some times that: 40 ms at these
+// limits.
 constexpr std::int32_t ranks_max = 128;
-constexpr std::size_t vertices_max = 1024;
+constexpr std::size_t ranks_times_links_max = 200'000;
 // Sets of terminals of which all are tried: 2^9 flows.
 constexpr std::int32_t all_sets_max = 9;
 
@@ -154,7 +155,8 @@ class Finder {
 };
 
 bool is_small(const Topology& topology) {
-  return topology.ranks() > 1 && topology.ranks() <= ranks_max && topology.vertex_count() <= vertices_max &&
+  return topology.ranks() > 1 && topology.ranks() <= ranks_max &&
+         topology.link_count() * static_cast<std::size_t>(topology.ranks()) <= ranks_times_links_max &&
          FlowNetwork(topology, Terminals::ranks, FlowDirection::forward).fits(topology.ranks());
 }
 

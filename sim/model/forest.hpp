@@ -36,10 +36,9 @@ struct Forest {
   std::int32_t ranks = 1;
   std::int32_t pieces = 1;
   std::vector<SpanningTree> trees;
-  // How long the busiest link and, by maximum flow, the tightest cut are busy, in any common unit: their
-  // ratio is the share of the optimum that the trees reach for large vectors. 0, 0 with one rank.
-  std::int64_t bound = 0;
-  std::int64_t busiest = 0;
+  // How long the busiest link is busy for large vectors, in millionths of what the tightest cut needs: at
+  // least 1,000,000, which is optimal. 0 with one rank.
+  std::int64_t busiest_millionths = 0;
 };
 
 }  // namespace collsim

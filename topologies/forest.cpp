@@ -1,0 +1,244 @@
+// How trees are packed: they are grown one after another, each where links are emptiest, and grown again in
+// turn until the fullest link is about as busy as the tightest cut or nothing gets better. More and thinner
+// trees are tried while the link loads, which are whole numbers of trees, are too coarse.
+#include "topologies/forest.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+#include <string>
+#include <utility>
+
+#include "sim/core/check.hpp"
+#include "topologies/flow_cuts.hpp"
+#include "topologies/forest_arcs.hpp"
+
+namespace collsim::topologies {
+namespace {
+
+constexpr std::int32_t trees_max = 512;
+constexpr int rounds_max = 12;
+// Good enough: the fullest link at most 1 / 64 above the tightest cut.
+constexpr std::int64_t good_fill = LinkFill::full + LinkFill::full / 64;
+
+constexpr std::size_t no_arc = static_cast<std::size_t>(-1);
+
+// [child]: the arc from its parent; no_arc for the root.
+using TreeArcs = std::vector<std::size_t>;
+
+// Grows one tree at a time by Prim's algorithm over arcs whose cost rises as the tree itself uses their
+// links. Costs only rise, so a stale entry of the queue is seen and put back. Deep parents are dearer, so
+// that trees stay flat where many are as good.
+class TreeGrower {
+ public:
+  TreeGrower(const ForestArcs& arcs, LinkFill& fill) : arcs_(arcs), fill_(fill) {}
+
+  // Adds the links of the tree to the fill.
+  TreeArcs grow(Rank root, std::int32_t ranks) {
+    TreeArcs tree(static_cast<std::size_t>(ranks), no_arc);
+    depth_.assign(static_cast<std::size_t>(ranks), -1);
+    queue_ = {};
+    reach(root, 0);
+    for (std::int32_t left = ranks - 1; left > 0;) {
+      COLLSIM_CHECK(!queue_.empty());
+      const auto [stale_cost, index] = queue_.top();
+      queue_.pop();
+      const ForestArcs::Arc& arc = arcs_.arc(index);
+      if (depth(arc.child) >= 0) continue;
+      const Int128 now = cost(index);
+      if (now > stale_cost) {
+        queue_.push({now, index});
+        continue;
+      }
+      fill_.add(arcs_.links(index));
+      tree[static_cast<std::size_t>(arc.child)] = index;
+      reach(arc.child, depth(arc.parent) + 1);
+      --left;
+    }
+    return tree;
+  }
+
+ private:
+  struct Entry {
+    Int128 cost;
+    std::size_t arc;
+    bool operator<(const Entry& other) const {
+      return cost != other.cost ? cost > other.cost : arc > other.arc;
+    }
+  };
+  std::int32_t& depth(Rank rank) { return depth_[static_cast<std::size_t>(rank)]; }
+  Int128 cost(std::size_t index) {
+    return fill_.cost(arcs_.links(index)) / depth_unit * (depth_unit + depth(arcs_.arc(index).parent));
+  }
+  void reach(Rank rank, std::int32_t at_depth) {
+    depth(rank) = at_depth;
+    for (std::size_t index = arcs_.begin_of(rank); index < arcs_.end_of(rank); ++index)
+      if (depth(arcs_.arc(index).child) < 0) queue_.push({cost(index), index});
+  }
+
+  static constexpr std::int32_t depth_unit = 8;
+
+  const ForestArcs& arcs_;
+  LinkFill& fill_;
+  std::vector<std::int32_t> depth_;  // [rank]; -1 = not reached
+  std::priority_queue<Entry> queue_;
+};
+
+// A forest of a given number of trees.
+struct Packing {
+  std::int32_t pieces = 0;
+  std::int64_t fullest = 0;
+  std::vector<TreeArcs> trees;
+};
+
+Packing pack(const Topology& topology, const ForestArcs& arcs, const FlowLimit& limit,
+             const std::vector<Rank>& roots, std::int32_t pieces, std::int64_t of_bytes) {
+  LinkFill fill(topology, limit, of_bytes);
+  TreeGrower grower(arcs, fill);
+  Packing now{pieces, 0, {}};
+  for (const Rank root : roots) now.trees.push_back(grower.grow(root, topology.ranks()));
+  now.fullest = fill.fullest();
+  Packing best = now;
+  for (int round = 0; round < rounds_max && best.fullest > good_fill; ++round) {
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+      for (const std::size_t arc : now.trees[i])
+        if (arc != no_arc) fill.remove(arcs.links(arc));
+      now.trees[i] = grower.grow(roots[i], topology.ranks());
+    }
+    now.fullest = fill.fullest();
+    if (now.fullest < best.fullest) best = now;
+  }
+  return best;
+}
+
+FlowLimit larger(const FlowLimit& a, const FlowLimit& b) { return a > b ? a : b; }
+
+// The tightest cut where no switch reduces.
+FlowLimit tightest(const Topology& topology, CollectiveKind kind, Rank root) {
+  FlowNetwork forward(topology, Terminals::ranks, FlowDirection::forward);
+  FlowNetwork backward(topology, Terminals::ranks, FlowDirection::backward);
+  std::int32_t ignored = 0;
+  switch (kind) {
+    case CollectiveKind::all_gather:
+      return gather_limit(forward, ignored);
+    case CollectiveKind::reduce_scatter:
+      return gather_limit(backward, ignored);
+    case CollectiveKind::broadcast:
+      return broadcast_limit(forward, root, ignored);
+    case CollectiveKind::reduce:
+      return broadcast_limit(backward, root, ignored);
+    default:
+      return larger(partition_limit(forward, ignored),
+                    larger(broadcast_limit(forward, 0, ignored), broadcast_limit(backward, 0, ignored)));
+  }
+}
+
+std::optional<TreeUse> use_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::broadcast:
+      return TreeUse::down;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::reduce:
+      return TreeUse::up;
+    case CollectiveKind::all_reduce:
+      return TreeUse::both;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Where the trees of a forest of `pieces` start.
+std::vector<Rank> roots_of(CollectiveKind kind, Rank root, std::int32_t ranks, std::int32_t pieces) {
+  std::vector<Rank> roots;
+  const std::int32_t count = in_parts(kind) ? ranks * pieces : pieces;
+  for (std::int32_t tree = 0; tree < count; ++tree)
+    roots.push_back(in_parts(kind) ? tree / pieces : has_root(kind) ? root : tree % ranks);
+  return roots;
+}
+
+SpanningTree spanning_tree(const ForestArcs& arcs, const TreeArcs& tree) {
+  SpanningTree result;
+  result.parent.assign(tree.size(), -1);
+  result.channel.assign(tree.size(), 0);
+  for (std::size_t rank = 0; rank < tree.size(); ++rank) {
+    if (tree[rank] == no_arc) {
+      result.root = static_cast<Rank>(rank);
+      continue;
+    }
+    result.parent[rank] = arcs.arc(tree[rank]).parent;
+    result.channel[rank] = arcs.arc(tree[rank]).channel;
+  }
+  return result;
+}
+
+// Hangs the tree from another rank: the arcs between the two turn round.
+void move_root(SpanningTree& tree, Rank root) {
+  Rank below = -1;
+  std::int32_t channel_below = 0;
+  for (Rank rank = root; rank >= 0;) {
+    const auto place = static_cast<std::size_t>(rank);
+    const Rank above = std::exchange(tree.parent[place], below);
+    const std::int32_t channel = std::exchange(tree.channel[place], channel_below);
+    below = rank;
+    channel_below = channel;
+    rank = above;
+  }
+  tree.root = root;
+}
+
+// The rank whose farthest rank is nearest: the middle of a longest path, found from its two ends.
+Rank middle_of(const SpanningTree& tree) {
+  const std::size_t ranks = tree.parent.size();
+  const auto ends = [&](const SpanningTree& of) {
+    Rank farthest = of.root;
+    std::int32_t most = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      std::int32_t depth = 0;
+      for (Rank at = static_cast<Rank>(rank); at != of.root; at = of.parent[static_cast<std::size_t>(at)])
+        ++depth;
+      if (depth > most) most = depth, farthest = static_cast<Rank>(rank);
+    }
+    return std::pair(farthest, most);
+  };
+  SpanningTree from_end = tree;
+  move_root(from_end, ends(tree).first);
+  auto [rank, length] = ends(from_end);
+  for (std::int32_t step = 0; step < length / 2; ++step)
+    rank = from_end.parent[static_cast<std::size_t>(rank)];
+  return rank;
+}
+
+}  // namespace
+
+std::variant<Forest, Impossible> pack_forest(const Topology& topology, CollectiveKind kind, Rank root) {
+  const std::optional<TreeUse> use = use_of(kind);
+  const std::int32_t ranks = topology.ranks();
+  if (!use) return Impossible{"no trees are packed for " + std::string(name_of(kind))};
+  if (ranks > forest_ranks_max)
+    return Impossible{"trees are packed for at most " + std::to_string(forest_ranks_max) +
+                      " ranks; here are " + std::to_string(ranks)};
+  Forest forest{kind, has_root(kind) ? root : 0, ranks, 1, {}, 0};
+  if (ranks == 1) return forest;
+  if (!FlowNetwork(topology, Terminals::ranks, FlowDirection::forward).fits(ranks))
+    return Impossible{"the bandwidths of the links have no common unit that flows could be counted in"};
+  const ForestArcs arcs(topology, *use);
+  const FlowLimit limit = tightest(topology, kind, root);
+  Packing best;
+  for (const std::int32_t pieces : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+    const std::vector<Rank> roots = roots_of(kind, root, ranks, pieces);
+    if (static_cast<std::int32_t>(roots.size()) > trees_max) break;
+    Packing packing = pack(topology, arcs, limit, roots, pieces, static_cast<std::int64_t>(roots.size()));
+    if (best.pieces == 0 || packing.fullest < best.fullest) best = std::move(packing);
+    if (best.fullest <= good_fill) break;
+  }
+  forest.pieces = best.pieces;
+  for (const TreeArcs& tree : best.trees) {
+    forest.trees.push_back(spanning_tree(arcs, tree));
+    if (kind == CollectiveKind::all_reduce) move_root(forest.trees.back(), middle_of(forest.trees.back()));
+  }
+  forest.busiest_millionths = best.fullest * 1'000'000 / LinkFill::full;
+  return forest;
+}
+
+}  // namespace collsim::topologies
