@@ -2,6 +2,7 @@
 #include "sim/execution/executor.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/core/check.hpp"
 
@@ -197,8 +198,10 @@ bool Executor::dependencies_met(StreamId id, Stream& stream, const CompiledOpera
     if (streams_[other].completed >= target) continue;
     stream.phase = Phase::dependency;
     stream.wait_target = target;
-    stream.next_waiter = streams_[other].first_waiter;
-    streams_[other].first_waiter = id;
+    Stream& awaited = streams_[other];
+    awaited.least_target = awaited.first_waiter == none ? target : std::min(awaited.least_target, target);
+    stream.next_waiter = awaited.first_waiter;
+    awaited.first_waiter = id;
     return false;
   }
   return true;
@@ -231,10 +234,17 @@ void Executor::complete(StreamId id) {
   Stream& stream = streams_[id];
   ++stream.completed;
   next_operation(stream);
+  if (stream.first_waiter != none && stream.least_target <= stream.completed) wake_waiters(id, stream);
+}
+
+// Those whose operation is done; the others stay in the list.
+void Executor::wake_waiters(StreamId id, Stream& stream) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
   StreamId* entry = &stream.first_waiter;
   while (*entry != none) {
     const StreamId waiter = *entry;
     if (streams_[waiter].wait_target > stream.completed) {
+      least = std::min(least, streams_[waiter].wait_target);
       entry = &streams_[waiter].next_waiter;
       continue;
     }
@@ -243,6 +253,7 @@ void Executor::complete(StreamId id) {
     if (options_.explain) adopt(waiter, chain_[id]);
     wake(waiter, Phase::begin);
   }
+  stream.least_target = least;
 }
 
 void Executor::end_stream(StreamId id) {

@@ -64,8 +64,9 @@ class Executor {
   // The changing state of a stream, and copies of what the inner loop reads of Instance::Stream.
   struct Stream {
     std::int64_t trip = 0;
-    std::int64_t completed = 0;    // operations
-    std::int64_t wait_target = 0;  // phase dependency: completed operations of the other stream
+    std::int64_t completed = 0;     // operations
+    std::int64_t wait_target = 0;   // phase dependency: completed operations of the other stream
+    std::int64_t least_target = 0;  // the least wait_target of the streams that wait for this one
     Instant finish;
     std::uint32_t operation = 0;  // into programs.operations
     std::uint32_t loop = 0;       // into programs.loops
@@ -123,6 +124,7 @@ class Executor {
   bool overhead_paid(StreamId id, Stream& stream, Duration overhead);
   bool start_local(Stream& stream, FlowId flow, Bytes size);
   void complete(StreamId id);
+  void wake_waiters(StreamId id, Stream& stream);
   void next_operation(Stream& stream);
   void end_stream(StreamId id);
   void end_job(std::uint32_t number);
