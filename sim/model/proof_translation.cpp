@@ -7,7 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/model/dataflow.hpp"
 #include "sim/model/program_facts.hpp"
+#include "sim/model/proof_cells.hpp"
 
 namespace collsim {
 namespace {
@@ -22,6 +24,7 @@ struct Touch {
   const OperationTemplate* operation = nullptr;
   std::int64_t trip = 0;
   Chunk chunk;
+  Chunk source;  // of a copy
   Peer peer;
 };
 
@@ -51,15 +54,30 @@ bool moves(const Schedule& schedule, const ChunkExpression& chunk) {
          chunk.block_modulus == schedule.ranks && affine;
 }
 
+// A step of an all-to-all in which nothing is passed on: from input to output, one block at a time.
+bool is_direct(const Schedule& schedule, const OperationTemplate& operation) {
+  const bool single = operation.chunk.span == 1 && moves(schedule, operation.chunk);
+  if (operation.kind == OperationKind::send) return single && operation.chunk.buffer == Buffer::input;
+  if (operation.kind == OperationKind::receive) return single && operation.chunk.buffer == Buffer::output;
+  return operation.kind == OperationKind::copy && single && operation.chunk.buffer == Buffer::output &&
+         operation.source.span == 1 && moves(schedule, operation.source) &&
+         operation.source.buffer == Buffer::input;
+}
+
 bool has_form(const Schedule& schedule) {
   const CollectiveKind kind = schedule.collective.kind;
-  if (has_root(kind) || kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv) return false;
+  if (has_root(kind) || kind == CollectiveKind::send_recv) return false;
+  if (kind == CollectiveKind::all_to_all && schedule.in_place) return false;
   if (schedule.owner || schedule.group_count != 0 || schedule.ranks < 2) return false;
   if (in_parts(kind) && schedule.layout.blocks() != schedule.ranks) return false;
   for (const Program& program : schedule.programs)
     for (const Loop& loop : program.loops)
       for (const OperationTemplate& operation : loop.body) {
         if (operation.kind == OperationKind::wait) continue;
+        if (kind == CollectiveKind::all_to_all) {
+          if (!is_direct(schedule, operation)) return false;
+          continue;
+        }
         if (!is_message(operation.kind) || operation.from_source || !moves(schedule, operation.chunk))
           return false;
         if (operation.kind != OperationKind::send && operation.chunk.buffer != Buffer::output) return false;
@@ -79,10 +97,15 @@ class TranslatedProof {
     proof_.symmetries = 1;
     if (!pair() || !run_on_counters()) return proof_;
     proof_.deadlock_freedom = DeadlockFreedom::quotient;
+    if (schedule_.collective.kind == CollectiveKind::all_to_all) {
+      proof_.cells_traced = schedule_.layout.cells();
+      proof_.proven = is_filled_once();
+      return proof_;
+    }
     for (std::int32_t region = 0; region < schedule_.layout.regions(); ++region) {
       std::optional<Schedule> cell = cell_of(region);
       if (!cell) return std::nullopt;
-      const Proof traced = prove_all_cells(*cell);
+      const Proof traced = prove_cells(*cell);
       if (!traced.proven) return std::nullopt;
       ++proof_.cells_traced;
     }
@@ -107,9 +130,14 @@ class TranslatedProof {
   bool expand_stream(std::int32_t number, const Binding& binding);
   bool pair();
   bool pair_connection(std::size_t first, std::size_t last);
+  bool is_filled_once();
   bool run_on_counters();
   bool can_step(const Touch& touch, const std::vector<std::size_t>& next) const;
   std::optional<Schedule> cell_of(std::int32_t region) const;
+  bool is_inside(const Chunk& chunk) const {
+    return chunk.region >= 0 && chunk.region < schedule_.layout.regions() && chunk.block >= 0 &&
+           chunk.block <= schedule_.layout.blocks() - chunk.span;
+  }
   bool fail(const Touch& touch, const std::string& text) {
     proof_.failures.push_back(ProofFailure{0, touch.stream, touch.index,
                                            "rank 0, stream " + std::to_string(touch.stream) + ", step " +
@@ -150,19 +178,23 @@ bool TranslatedProof::expand_stream(std::int32_t number, const Binding& binding)
   for (const Loop& loop : schedule_.programs[static_cast<std::size_t>(binding.program)].loops)
     for (std::int64_t trip = 0; trip < loop.trips; ++trip)
       for (const OperationTemplate& operation : loop.body) {
-        Touch touch{number, index++, &operation, trip, {}, {}};
+        Touch touch{number, index++, &operation, trip, {}, {}, {}};
         if (static_cast<std::int64_t>(rank_0_.touches.size()) >= operations_max) return false;
         for (const Dependency& wait : operation.dependencies) {
           const std::int32_t target = binding.streams[static_cast<std::size_t>(wait.stream_slot)];
           if (target < 0 || target >= schedule_.translated->streams) return false;
         }
-        if (is_message(operation.kind)) {
+        if (operation.kind != OperationKind::wait) {
           touch.chunk = resolve(operation.chunk, binding.bases.data(), trip);
+          if (!is_inside(touch.chunk)) return false;
+        }
+        if (operation.kind == OperationKind::copy) {
+          touch.source = resolve(operation.source, binding.bases.data(), trip);
+          if (!is_inside(touch.source)) return false;
+        }
+        if (is_message(operation.kind)) {
           touch.peer = binding.peers[static_cast<std::size_t>(operation.peer)];
-          const bool inside = touch.chunk.region >= 0 && touch.chunk.region < schedule_.layout.regions() &&
-                              touch.chunk.block >= 0 &&
-                              touch.chunk.block <= schedule_.layout.blocks() - touch.chunk.span;
-          if (!inside || touch.peer.rank <= 0 || touch.peer.rank >= schedule_.ranks) return false;
+          if (touch.peer.rank <= 0 || touch.peer.rank >= schedule_.ranks) return false;
           rank_0_.sends += operation.kind == OperationKind::send ? 1 : 0;
         }
         rank_0_.touches.push_back(touch);
@@ -213,8 +245,14 @@ bool TranslatedProof::pair_connection(std::size_t first, std::size_t last) {
     const Rank block = received.span == 1 && schedule_.layout.blocks() > 1
                            ? translation_.move(received.block, ends_[first].target)
                            : received.block;
-    if (sent.region != received.region || sent.span != received.span || sent.block != block)
-      return fail(touch_of(i), "what it sends is not received as the same blocks");
+    // An all-to-all brings the part of the target to the part of the sender, rank 0.
+    const bool right = schedule_.collective.kind == CollectiveKind::all_to_all
+                           ? sent.block == ends_[first].target && block == 0
+                           : sent.block == block;
+    if (sent.region != received.region || sent.span != received.span || !right)
+      return fail(touch_of(i), schedule_.collective.kind == CollectiveKind::all_to_all
+                                   ? "what it sends is not the target's part, or not received as its own"
+                                   : "what it sends is not received as the same blocks");
   }
   return true;
 }
@@ -226,11 +264,36 @@ bool TranslatedProof::can_step(const Touch& touch, const std::vector<std::size_t
     const std::int64_t done = static_cast<std::int64_t>(next[target] - rank_0_.first[target]);
     if (done <= wait.offset + touch.trip * wait.stride) return false;
   }
-  if (touch.operation->kind == OperationKind::wait) return true;
+  if (!is_message(touch.operation->kind)) return true;
   const auto connection =
       static_cast<std::size_t>(connection_of_[static_cast<std::size_t>(&touch - rank_0_.touches.data())]);
   const std::int32_t held = in_flight_[connection];
   return touch.operation->kind == OperationKind::send ? held < schedule_.slots : held > 0;
+}
+
+// All-to-all: what arrives is right (pair_connection) and nothing is read after it was written, so it remains
+// that every block of output is written once.
+bool TranslatedProof::is_filled_once() {
+  std::vector<std::int32_t> written(static_cast<std::size_t>(schedule_.layout.cells()));
+  for (const Touch& touch : rank_0_.touches) {
+    const OperationKind kind = touch.operation->kind;
+    if (kind != OperationKind::receive && kind != OperationKind::copy) continue;
+    const bool own =
+        touch.chunk.region == touch.source.region && touch.chunk.block == 0 && touch.source.block == 0;
+    if (kind == OperationKind::copy && !own) return fail(touch, "it copies another part than the rank's own");
+    const std::size_t cell =
+        static_cast<std::size_t>(touch.chunk.region) * static_cast<std::size_t>(schedule_.layout.blocks()) +
+        static_cast<std::size_t>(touch.chunk.block);
+    if (++written[cell] > 1) return fail(touch, text_of(touch.chunk) + " is written twice");
+  }
+  const auto missing = std::find(written.begin(), written.end(), 0);
+  if (missing == written.end()) return true;
+  const auto cell = static_cast<std::int32_t>(missing - written.begin());
+  proof_.failures.push_back(
+      ProofFailure{0, -1, -1,
+                   "rank 0: block " + std::to_string(cell % schedule_.layout.blocks()) + " of region " +
+                       std::to_string(cell / schedule_.layout.blocks()) + " is never written"});
+  return false;
 }
 
 // Rounds over the streams that have not ended, until none can step.
@@ -246,7 +309,7 @@ bool TranslatedProof::run_on_counters() {
     for (const std::size_t stream : waiting) {
       while (next[stream] < rank_0_.first[stream + 1] && can_step(rank_0_.touches[next[stream]], next)) {
         const Touch& touch = rank_0_.touches[next[stream]];
-        if (touch.operation->kind != OperationKind::wait)
+        if (is_message(touch.operation->kind))
           in_flight_[static_cast<std::size_t>(connection_of_[next[stream]])] +=
               touch.operation->kind == OperationKind::send ? 1 : -1;
         ++next[stream];

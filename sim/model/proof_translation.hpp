@@ -18,8 +18,10 @@
 //             all ranks that touch it are those of rank 0 that touch any block, moved: a schedule of its own,
 //             with one block, which is proven by executing all its cells. Dependencies on operations that do
 //             not touch the cell become those on the last one before that does; less order, never more.
-// Refusals    A cell that is not proven so (fewer dependencies are known than there are); aggregations, copies, scratch, sums from another source, and collectives with a root or whose
-//             contents move between cells.
+//             An all-to-all moves cells: there every message must go straight from the sender's input to the
+//             target's output, and each block of output be written once.
+// Refusals    A cell that is not proven so (fewer dependencies are known than there are); aggregations,
+// copies, scratch, sums from another source; collectives with a root, and send_recv.
 // Complexity  O(m log m) for m = operations of rank 0 (and regions of them that are traced), memory O(m).
 #pragma once
 

@@ -65,4 +65,52 @@ struct Exchange {
   }
 };
 
+// A direct all-to-all: stream 0 copies the own part, stream p sends peer p's part and receives from peer p.
+struct Swap {
+  TranslationKind kind = TranslationKind::rotation;
+  std::int32_t ranks = 2;
+  std::int32_t sends_base = 0;  // 0: the peer's part, 1: the own
+  bool keeps_own = true;
+
+  Schedule make() const {
+    Collective collective;
+    collective.kind = CollectiveKind::all_to_all;
+    collective.bytes = Bytes(4 * ranks);
+    Schedule schedule = empty_schedule("swap", collective, ranks);
+    schedule.layout = Layout::in_parts(ranks, 4, {}, ranks);
+    schedule.in_place = false;
+    OperationTemplate copy = operation_of(OperationKind::copy, -1, 1, Buffer::output);
+    copy.source = operation_of(OperationKind::copy, -1, 1, Buffer::input).chunk;
+    Loop keep{keeps_own ? 1 : 0, {copy}};
+    Loop pair;
+    pair.body = {operation_of(OperationKind::send, 0, sends_base, Buffer::input),
+                 operation_of(OperationKind::receive, 1, 2, Buffer::output)};
+    schedule.programs = {Program{{keep}}, Program{{pair}}};
+    TranslatedStreams streams;
+    streams.translation = {kind, ranks};
+    streams.streams = ranks;
+    streams.moving_bases = 3;
+    streams.bind = [translation = streams.translation](std::int32_t stream, Binding& binding) {
+      const Rank from = translation.home(stream);
+      binding.program = stream == 0 ? 0 : 1;
+      binding.peers = {{stream, 0}, {from, 0}};
+      binding.bases = {stream, 0, from};
+    };
+    set_translated_streams(schedule, std::move(streams));
+    return schedule;
+  }
+
+ private:
+  OperationTemplate operation_of(OperationKind operation_kind, std::int32_t peer, std::int32_t base,
+                                 Buffer buffer) const {
+    OperationTemplate operation;
+    operation.kind = operation_kind;
+    operation.peer = peer;
+    operation.chunk.buffer = buffer;
+    operation.chunk.block_base = static_cast<std::int8_t>(base);
+    operation.chunk.block_modulus = ranks;
+    return operation;
+  }
+};
+
 }  // namespace collsim::testing

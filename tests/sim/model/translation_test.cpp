@@ -11,6 +11,7 @@
 
 using namespace collsim;
 using testing::Exchange;
+using testing::Swap;
 
 TEST_CASE("Translations are groups that move any rank to any other") {
   for (const TranslationKind kind : {TranslationKind::rotation, TranslationKind::exclusive_or})
@@ -75,4 +76,34 @@ TEST_CASE("131,072 ranks that exchange directly are proven from rank 0") {
   for (const ProofFailure& failure : proof.failures) FAIL_CHECK(failure.text);
   CHECK(proof.proven);
   CHECK(proof.messages == std::int64_t{2} * ((1 << 17) - 1) * (1 << 17));
+}
+
+TEST_CASE("A direct all-to-all is proven from rank 0 as it is from all cells") {
+  for (const TranslationKind kind : {TranslationKind::rotation, TranslationKind::exclusive_or})
+    for (const std::int32_t ranks : {2, 3, 4, 7, 8, 16}) {
+      if (kind == TranslationKind::exclusive_or && (ranks & (ranks - 1)) != 0) continue;
+      CAPTURE(ranks);
+      const Schedule schedule = Swap{kind, ranks}.make();
+      const auto proof = prove_translated(schedule);
+      REQUIRE(proof.has_value());
+      const Proof all = prove_all_cells(schedule);
+      CHECK(proof->proven);
+      CHECK(all.proven);
+      CHECK(proof->messages == all.messages);
+    }
+}
+
+TEST_CASE("A direct all-to-all that is wrong is refuted from rank 0 as it is from all cells") {
+  const auto text_of = [](const Swap& swap) {
+    const Schedule schedule = swap.make();
+    CHECK_FALSE(prove_all_cells(schedule).proven);
+    const auto proof = prove_translated(schedule);
+    REQUIRE(proof.has_value());
+    CHECK_FALSE(proof->proven);
+    return proof->failures.at(0).text;
+  };
+  CHECK(text_of(Swap{TranslationKind::rotation, 5, 1}) ==
+        "rank 0, stream 1, step 0: what it sends is not the target's part, or not received as its own");
+  CHECK(text_of(Swap{TranslationKind::rotation, 5, 0, false}) ==
+        "rank 0: block 0 of region 0 is never written");
 }
