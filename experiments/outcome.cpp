@@ -14,8 +14,6 @@ ExitCode outcome_of(const std::vector<Point>& points, std::size_t impossible_max
   return count(PointStatus::impossible) > impossible_max ? ExitCode::negative : ExitCode::done;
 }
 
-bool is_undecided(const Proof& proof) {
-  return !proof.proven && !proof.deadlock && !proof.failures.empty() && proof.failures.front().rank < 0;
-}
+bool is_undecided(const Proof& proof) { return proof.undecided; }
 
 }  // namespace collsim::program

@@ -13,7 +13,7 @@ namespace collsim::program {
 // `impossible_max`: so many points may be impossible without the outcome being negative.
 ExitCode outcome_of(const std::vector<Point>& points, std::size_t impossible_max);
 
-// A proof that was not made, because of what it would cost: its first finding names no rank.
+// A proof that was not made, because of what it would cost.
 bool is_undecided(const Proof& proof);
 
 }  // namespace collsim::program

@@ -1,52 +1,85 @@
 #include "sim/model/contract.hpp"
 
-#include "sim/core/check.hpp"
+#include <vector>
 
 namespace collsim {
+namespace {
+
+// Every rank hears of all others.
+bool makes_a_barrier(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
+         kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+}
+
+}  // namespace
 
 Contract::Contract(const Schedule& schedule)
     : schedule_(schedule),
       kind_(schedule.collective.kind == CollectiveKind::barrier ? schedule.barrier_as
-                                                                : schedule.collective.kind) {
-  COLLSIM_CHECK(kind_ != CollectiveKind::barrier);
+                                                                : schedule.collective.kind) {}
+
+std::optional<std::string> Contract::problem() const {
+  if (schedule_.collective.kind == CollectiveKind::barrier && !makes_a_barrier(kind_))
+    return "the barrier is performed as " + std::string(name_of(kind_)) +
+           ", in which not every rank hears of all others";
+  const Rank root = schedule_.collective.root;
+  if (has_root(kind_) && (root < 0 || root >= schedule_.ranks))
+    return "the root is rank " + std::to_string(root) + ", which does not exist";
+  return in_parts(kind_) ? unequal_parts() : std::nullopt;
 }
 
-bool Contract::gives(Rank rank, std::int64_t cell) const {
+// Blocks of a region can differ by an element, but not in a collective that has parts; so parts are equal if
+// they have as many blocks of each region.
+std::optional<std::string> Contract::unequal_parts() const {
+  const std::int32_t blocks = schedule_.layout.blocks();
+  if (blocks % schedule_.ranks != 0)
+    return "regions of " + std::to_string(blocks) + (blocks == 1 ? " block" : " blocks") +
+           " have no equal parts for " + std::to_string(schedule_.ranks) + " ranks";
+  if (!schedule_.owner) return std::nullopt;
+  if (kind_ == CollectiveKind::all_to_all)
+    return "the parts of an all_to_all are in the order of the ranks, and it needs no owners";
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(schedule_.ranks));
+  for (std::int32_t region = 0; region < schedule_.layout.regions(); ++region) {
+    const std::int64_t share = std::int64_t{blocks / schedule_.ranks} * (region + 1);  // up to this region
+    for (std::int32_t block = 0; block < blocks; ++block) {
+      const Rank owner = schedule_.owner(region, block);
+      const bool exists = owner >= 0 && owner < schedule_.ranks;
+      if (exists && ++owned[static_cast<std::size_t>(owner)] <= share) continue;
+      return "block " + std::to_string(block) + " of region " + std::to_string(region) + " belongs to rank " +
+             std::to_string(owner) + (exists ? ", which has more than its part" : ", which does not exist");
+    }
+  }
+  return std::nullopt;
+}
+
+Rank Contract::giver(std::int64_t cell) const {
   switch (kind_) {
     case CollectiveKind::broadcast:
     case CollectiveKind::scatter:
-      return rank == schedule_.collective.root;
+      return schedule_.collective.root;
     case CollectiveKind::all_gather:
     case CollectiveKind::gather:
-      return owner(cell) == rank;
+      return owner(cell);
     default:
-      return true;
+      return everybody;
   }
 }
 
-Contract::Wants Contract::wants(Rank rank, std::int64_t cell) const {
-  const bool is_root = rank == schedule_.collective.root;
+Rank Contract::taker(std::int64_t cell) const {
   switch (kind_) {
-    case CollectiveKind::all_reduce:
-      return Wants::sum;
     case CollectiveKind::reduce:
-      return is_root ? Wants::sum : Wants::nothing;
-    case CollectiveKind::reduce_scatter:
-      return owner(cell) == rank ? Wants::sum : Wants::nothing;
-    case CollectiveKind::scatter:
-      return owner(cell) == rank ? Wants::copy : Wants::nothing;
     case CollectiveKind::gather:
-      return is_root ? Wants::copy : Wants::nothing;
+      return schedule_.collective.root;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::scatter:
+      return owner(cell);
     default:
-      return Wants::copy;
+      return everybody;
   }
 }
 
 Contract::Origin Contract::origin(Rank rank, std::int64_t cell) const {
   switch (kind_) {
-    case CollectiveKind::broadcast:
-    case CollectiveKind::scatter:
-      return {schedule_.collective.root, cell};
     case CollectiveKind::send_recv:
       return {rank > 0 ? rank - 1 : schedule_.ranks - 1, cell};
     case CollectiveKind::all_to_all: {
@@ -56,7 +89,7 @@ Contract::Origin Contract::origin(Rank rank, std::int64_t cell) const {
       return {static_cast<Rank>(block / in_part), cell - block + rank * in_part + block % in_part};
     }
     default:
-      return {owner(cell), cell};
+      return {giver(cell), cell};
   }
 }
 

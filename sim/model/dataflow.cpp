@@ -190,6 +190,7 @@ void DataflowGraph::check_program(std::size_t number) {
     }
     facts.operations += loop.trips * length;
   }
+  too_large_ = too_large_ || facts.operations > operations_max;
   if (facts.operations > operations_max)
     fail(-1, -1, -1, name + "it has more operations than a proof can follow");
 }

@@ -9,11 +9,11 @@
 //               void begin(step)                              its dependencies are done; may come repeatedly
 //               Payload read(step, chunk)                     what a message takes along
 //               void write(step, chunk, payload, adds)        `payload` of `chunk` arrives at step.chunk
-//               void write_sum(step, chunk, payload, source)  the same plus `source` of the rank, to
-//               step.chunk void release(payload, chunk)                  nobody needs it any more void
-//               join(payload, chunk, payload2, chunk2)   aggregation: adds and releases the second void
-//               local(step, source)                      copy and reduce on one rank void drained(post,
-//               posts)                     an aggregation is over for one poster
+//               void write_sum(step, chunk, payload, source)  step.chunk = `source` of the rank + payload
+//               void release(payload, chunk)                  nobody needs it any more
+//               void join(payload, chunk, payload2, chunk2)   aggregation: adds and releases the second
+//               void local(step, source)                      copy and reduce on one rank
+//               void drained(post, posts)                     an aggregation is over for one poster
 // Complexity  O(operations) time; O(streams + peers + messages in flight) memory.
 #pragma once
 
@@ -33,6 +33,12 @@ constexpr std::size_t proof_failures_max = 20;
 
 // "block 2 of region 0", "blocks 2 to 5 of region 0 of scratch"
 std::string text_of(const Chunk& chunk);
+
+// The same cells of the vector, be it in input or output; or the same of scratch.
+inline bool same_cells(const Chunk& a, const Chunk& b) {
+  return a.region == b.region && a.block == b.block && a.span == b.span &&
+         (a.buffer == Buffer::scratch) == (b.buffer == Buffer::scratch);
+}
 
 // A poster of an aggregation: its stream and the index of its operation.
 struct Post {
@@ -80,6 +86,8 @@ class DataflowGraph {
 
   const Schedule& schedule() const { return schedule_; }
   const std::vector<ProofFailure>& failures() const { return failures_; }
+  // A failure is only that a program is longer than can be followed.
+  bool too_large() const { return too_large_; }
   const std::vector<Stream>& streams() const { return streams_; }
   const std::vector<Connection>& connections() const { return connections_; }
   const std::vector<AggregationGroup>& groups() const { return groups_; }
@@ -143,6 +151,7 @@ class DataflowGraph {
   std::vector<RegionRange> region_ranges_;  // [component]
   std::int64_t messages_ = 0;
   bool single_blocks_ = true;
+  bool too_large_ = false;
 
  public:
   ~DataflowGraph();
@@ -161,7 +170,7 @@ class Dataflow {
   DataflowOutcome run(std::int64_t first = 0, std::int64_t count = std::numeric_limits<std::int32_t>::max());
   // outcome deadlock: the waiting streams; aborted: what is wrong. At most proof_failures_max.
   const std::vector<ProofFailure>& failures() const { return failures_; }
-  // So far, everything was received, joined or stored as the very chunk that it was given as.
+  // So far, everything was received, joined or stored as the very cells that it was given as.
   bool same_chunks() const { return same_chunks_; }
   // No message and no result of an aggregation is left.
   bool drained() const;
@@ -596,6 +605,11 @@ bool Dataflow<Memory>::inside_rare(const Step& step, const Chunk& chunk) {
     abort(step, std::string(name_of(kind)) + " writes to the input");
     return false;
   }
+  if (chunk.buffer == Buffer::input && schedule.in_place) {
+    abort(step, std::string(name_of(kind)) +
+                    " reads the input, but a schedule in place has none beside its output");
+    return false;
+  }
   const std::int32_t regions =
       chunk.buffer == Buffer::scratch ? schedule.layout.scratch_regions() : schedule.layout.regions();
   const std::int32_t blocks =
@@ -610,7 +624,7 @@ bool Dataflow<Memory>::inside_rare(const Step& step, const Chunk& chunk) {
 
 template <class Memory>
 inline bool Dataflow<Memory>::same_size(const Step& step, const Chunk& theirs, std::int32_t other) {
-  return theirs == step.chunk || same_size_rare(step, theirs, other);
+  return same_cells(theirs, step.chunk) || same_size_rare(step, theirs, other);
 }
 
 template <class Memory>

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/model/contract.hpp"
 #include "sim/model/dataflow.hpp"
 #include "sim/model/program_facts.hpp"
+#include "sim/model/proof_cells.hpp"
 #include "sim/model/proof_orbits.hpp"
 #include "sim/model/proof_order.hpp"
 #include "sim/model/proof_sets.hpp"
 #include "sim/model/proof_slices.hpp"
 #include "sim/model/proof_tokens.hpp"
+#include "sim/model/proof_translation.hpp"
 
 namespace collsim {
 namespace {
@@ -22,10 +25,19 @@ constexpr std::int64_t work_a_stream = 16;
 constexpr std::int64_t memory_max = std::int64_t{32} << 20;
 constexpr std::int64_t memory_max_moving = std::int64_t{4} << 30;
 
+// A proof that is neither shown nor refuted.
+Proof& undecided(Proof& proof, std::string text) {
+  proof.proven = false;
+  proof.undecided = true;
+  proof.failures.push_back(ProofFailure{-1, -1, -1, std::move(text)});
+  return proof;
+}
+
 // Conflicts that remain are decided exactly where that is possible.
-void judge(const DataflowGraph& graph, const std::vector<Conflict>& conflicts,
-           std::vector<ProofFailure>& failures) {
+void judge(const DataflowGraph& graph, const std::vector<Conflict>& conflicts, Proof& proof) {
+  std::vector<ProofFailure>& failures = proof.failures;
   if (conflicts.empty() || decide_order(graph, failures)) return;
+  proof.undecided = failures.empty();
   for (const Conflict& conflict : conflicts) {
     const std::int32_t stream = graph.local_number(conflict.later.stream);
     failures.push_back(ProofFailure{
@@ -71,15 +83,14 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   // Whole regions at a time where they fit: channels and slices are often independent of each other.
   std::int64_t batch = std::max<std::int64_t>(memory_max / cell_bytes, 1);
   if (batch > schedule.layout.blocks()) batch -= batch % schedule.layout.blocks();
-  bool whole = cells <= batch || schedule.layout.scratch_regions() > 0 || !schedule.in_place;
+  bool whole = cells <= batch || schedule.layout.scratch_regions() > 0;
   for (std::int64_t first = 0; !whole && first < cells; first += batch) {
     if (!pass(graph, first, std::min(batch, cells - first), findings, proof)) return false;
     whole = findings.moves;
   }
   if (!whole) return true;
   if (cells > memory_max_moving / cell_bytes) {
-    proof.failures.push_back(ProofFailure{
-        -1, -1, -1, "contents move between cells and there are too many cells to follow at once"});
+    undecided(proof, "contents move between cells and there are too many cells to follow at once");
     return false;
   }
   findings = Findings{};
@@ -91,12 +102,13 @@ Proof execute(const Schedule& schedule, Findings& findings) {
   const DataflowGraph graph(schedule);
   proof.messages = graph.messages();
   proof.failures = graph.failures();
+  proof.undecided = graph.too_large() && proof.failures.size() == 1;
   if (!proof.failures.empty()) return proof;
   if (!all_passes(graph, findings, proof)) return proof;
   proof.deadlock_freedom = DeadlockFreedom::run;
   proof.cells_traced = schedule.layout.cells();
   if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
-  judge(graph, findings.conflicts, proof.failures);
+  judge(graph, findings.conflicts, proof);
   if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
   proof.proven = proof.failures.empty();
   return proof;
@@ -135,10 +147,9 @@ Size size_of(const Schedule& schedule) {
 }
 
 Proof too_large(Proof proof, const Size& size) {
-  proof.proven = false;
   std::string text = "executing all cells of " + std::to_string(size.streams) + " streams";
   if (size.messages > 0) text += " with " + std::to_string(size.messages) + " messages";
-  proof.failures.push_back(ProofFailure{-1, -1, -1, text + " is beyond what a proof attempts"});
+  undecided(proof, text + " is beyond what a proof attempts");
   for (const std::string& reason : proof.rejected_symmetries) {
     if (proof.failures.size() >= proof_failures_max) break;
     proof.failures.push_back(ProofFailure{-1, -1, -1, "not used: " + reason});
@@ -174,9 +185,17 @@ const char* name_of(DeadlockFreedom shown) {
   return "unknown";
 }
 
-Proof prove_all_cells(const Schedule& schedule) {
+Proof prove_cells(const Schedule& schedule) {
   Findings findings;
   return execute(schedule, findings);
+}
+
+Proof prove_all_cells(const Schedule& schedule) {
+  auto problem = Contract(schedule).problem();
+  if (!problem) return prove_cells(schedule);
+  Proof proof;
+  proof.failures.push_back(ProofFailure{-1, -1, -1, *std::move(problem)});
+  return proof;
 }
 
 Proof prove_first_slice(const FirstSlice& slice) {
@@ -187,12 +206,13 @@ Proof prove_first_slice(const FirstSlice& slice) {
   if (!proof.proven) return proof;
   proof.deadlock_freedom = DeadlockFreedom::one_slice;
   if (findings.repeats) return proof;
-  proof.proven = false;
-  proof.failures.push_back(ProofFailure{-1, -1, -1, "what the first slice does cannot be repeated"});
-  return proof;
+  return undecided(proof, "what the first slice does cannot be repeated");
 }
 
 Proof prove(const Schedule& schedule) {
+  if (Contract(schedule).problem()) return prove_all_cells(schedule);  // which says so at once
+  if (schedule.translated && std::int64_t{schedule.translated->streams} * schedule.ranks > work_small)
+    if (auto proof = prove_translated(schedule)) return *std::move(proof);
   const Size size = size_of(schedule);
   if (size.streams > proof_streams_max) return too_large(Proof{}, size);
   if (size.work <= work_small || !size.valid) return prove_all_cells(schedule);

@@ -1,9 +1,10 @@
 // prove(): shows, without any notion of time, that a schedule computes its collective.
 //
 // Shown: sends and receives pair up with equal sizes, no access outside the layout, no deadlock with the
-// schedule's slots, every element of every result holds every contribution exactly once, and no chunk is
-// overwritten or read while another stream could still need it. Every cell is traced, including cells that
-// are empty at this size, so a proof holds for every size of the same structure.
+// schedule's slots, every element of every result holds what the collective wants there (contract.hpp: of
+// sums, every contribution exactly once), and no chunk is overwritten or read while another stream could
+// still need it. Every cell is traced, including cells that are empty at this size, so a proof holds for
+// every size of the same structure.
 //
 // Three methods
 //   all cells          One random token a rank and cell (fixed seed), sums modulo 2^61 - 1, executed as a
@@ -51,8 +52,9 @@ const char* name_of(DeadlockFreedom shown);  // "not shown", "run", "quotient", 
 
 struct Proof {
   bool proven = false;
+  bool undecided = false;  // neither proven nor refuted: failures say what stood in the way
   bool deadlock = false;
-  std::vector<ProofFailure> failures;  // at most 20
+  std::vector<ProofFailure> failures;  // at most 20; empty if and only if proven
   std::int64_t messages = 0;           // sends in the whole schedule
   ProofMethod method = ProofMethod::all_cells;
   DeadlockFreedom deadlock_freedom = DeadlockFreedom::not_shown;

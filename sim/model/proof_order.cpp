@@ -58,16 +58,13 @@ class ClockMemory {
     return Post{step.stream, step.index};
   }
   void write(const Step& step, const Chunk&, Payload, bool) {
-    if (step.posts != nullptr) {
-      for (const Post& post : *step.posts) learn(step.stream, step.index, post);
-    } else {
-      learn(step.stream, step.index, step.origin);
-    }
+    arrive(step);
     access(step, step.chunk, true);
   }
-  void write_sum(const Step& step, const Chunk& theirs, Payload payload, const Chunk& source) {
+  void write_sum(const Step& step, const Chunk&, Payload, const Chunk& source) {
+    arrive(step);
     access(step, source, false);
-    write(step, theirs, payload, true);
+    access(step, step.chunk, true);
   }
   void local(const Step& step, const Chunk& source) {
     access(step, source, false);
@@ -91,6 +88,11 @@ class ClockMemory {
     Post write;
     std::vector<Post> reads;
   };
+
+  void arrive(const Step& step) {
+    if (step.posts == nullptr) return learn(step.stream, step.index, step.origin);
+    for (const Post& post : *step.posts) learn(step.stream, step.index, post);
+  }
 
   // The clock of a stream after its operation `at.index`; nothing if it knows nothing of others.
   const std::uint32_t* clock_after(Post at) const {

@@ -110,14 +110,16 @@ class TokenMemory {
     place_stride_ = side_by_side ? ranks : 1;
     cells_.resize(ranks * static_cast<std::size_t>(count));
     expected_.resize(static_cast<std::size_t>(count));
+    givers_.resize(static_cast<std::size_t>(count), nobody);
+    for (std::size_t i = 0; i < givers_.size() && first + static_cast<std::int64_t>(i) < output_cells_; ++i)
+      givers_[i] = contract_.giver(first + static_cast<std::int64_t>(i));
     for (std::size_t rank = 0; rank < ranks; ++rank)
       for (std::size_t i = 0; i < expected_.size(); ++i) {
         const auto owner = static_cast<Rank>(rank);
         const std::int64_t cell = first + static_cast<std::int64_t>(i);
-        const bool given = cell < output_cells_ && contract_.gives(owner, cell);
-        const std::uint64_t value = given ? token(owner, cell) : undefined_token(owner, cell);
-        cell_at(owner, i).value = given && !in_place_ ? undefined_token(owner, cell) : value;
-        expected_[i] = add_tokens(expected_[i], value);
+        const std::uint64_t given = gives(owner, i) ? token(owner, cell) : 0;
+        cell_at(owner, i).value = gives(owner, i) && in_place_ ? given : undefined_token(owner, cell);
+        expected_[i] = add_tokens(expected_[i], given);
       }
   }
 
@@ -136,9 +138,7 @@ class TokenMemory {
 
   void write(const Step& step, const Chunk& theirs, Payload payload, bool adds) {
     const Range range = range_of(step.chunk);
-    if (theirs.block != step.chunk.block || theirs.region != step.chunk.region ||
-        theirs.buffer != step.chunk.buffer)
-      moves_ = true;
+    moves_ = moves_ || !same_cells(theirs, step.chunk);
     if (moves_ && range_of(theirs).count != range.count) return;
     if (range.count == 1) return write_cell(step, range.first, payload, adds);
     for (std::size_t i = 0; i < range.count; ++i)
@@ -147,7 +147,7 @@ class TokenMemory {
 
   // receive_reduce from_source: step.chunk = source + payload.
   void write_sum(const Step& step, const Chunk& theirs, Payload payload, const Chunk& source) {
-    moves_ = true;
+    moves_ = moves_ || !same_cells(theirs, step.chunk) || !same_cells(source, step.chunk);
     const Range range = range_of(step.chunk);
     const Payload own = read(step, source);
     if (range_of(theirs).count == range.count && range_of(source).count == range.count)
@@ -165,7 +165,7 @@ class TokenMemory {
   }
 
   void join(Payload& total, const Chunk& chunk, Payload other, const Chunk& theirs) {
-    if (!(chunk == theirs)) moves_ = true;
+    moves_ = moves_ || !same_cells(chunk, theirs);
     const Range range = range_of(chunk);
     if (range.count == range_of(theirs).count) {
       if (range.count == 1) total = add_tokens(total, other);
@@ -176,42 +176,41 @@ class TokenMemory {
   }
 
   void local(const Step& step, const Chunk& source) {
-    moves_ = true;
     const Payload payload = read(step, source);
     write(step, source, payload, step.operation->kind == OperationKind::reduce);
     release(payload, source);
   }
 
-  // Contents move between cells: a pass over some of them would not follow them.
+  // Contents move between cells: a pass over some of them would not follow them. From input to the same cell
+  // of output is no such move.
   bool moves() const { return moves_; }
   const std::vector<Conflict>& conflicts() const { return conflicts_; }
 
   void find_wrong(std::vector<WrongCell>& wrong) const {
-    const auto count = static_cast<std::size_t>(std::min(count_, output_cells_ - first_));
-    const auto ranks = static_cast<std::size_t>(ranks_);
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      for (std::size_t i = 0; i < count; ++i) {
-        const TokenCell& cell = cells_[rank * rank_stride_ + i * place_stride_];
-        if (cell.value == wanted(static_cast<Rank>(rank), i, cell.value)) continue;
+    const std::int64_t count = std::min(count_, output_cells_ - first_);
+    std::vector<Rank> takers;  // [cell - first]
+    for (std::int64_t i = 0; i < count; ++i) takers.push_back(contract_.taker(first_ + i));
+    for (Rank rank = 0; rank < ranks_; ++rank)
+      for (std::size_t i = 0; i < takers.size(); ++i) {
+        if (takers[i] != Contract::everybody && takers[i] != rank) continue;
+        const TokenCell& cell = cells_[static_cast<std::size_t>(rank) * rank_stride_ + i * place_stride_];
+        if (cell.value == wanted(rank, i)) continue;
         if (wrong.size() >= proof_failures_max) return;
-        wrong.push_back({static_cast<Rank>(rank), first_ + static_cast<std::int64_t>(i),
-                         Post{cell.write_stream, cell.write_index}});
+        wrong.push_back(
+            {rank, first_ + static_cast<std::int64_t>(i), Post{cell.write_stream, cell.write_index}});
       }
   }
 
  private:
-  // What the cell must hold; `found` where it may hold anything.
-  std::uint64_t wanted(Rank rank, std::size_t place, std::uint64_t found) const {
-    const std::int64_t cell = first_ + static_cast<std::int64_t>(place);
-    switch (contract_.wants(rank, cell)) {
-      case Contract::Wants::nothing:
-        return found;
-      case Contract::Wants::sum:
-        return expected_[place];
-      case Contract::Wants::copy:
-        break;
-    }
-    const Contract::Origin origin = contract_.origin(rank, cell);
+  static constexpr Rank nobody = -2;  // of scratch
+
+  bool gives(Rank rank, std::size_t place) const {
+    return givers_[place] == Contract::everybody || givers_[place] == rank;
+  }
+  // What a rank that wants the cell must hold in it.
+  std::uint64_t wanted(Rank rank, std::size_t place) const {
+    if (!contract_.differs_by_rank()) return expected_[place];
+    const Contract::Origin origin = contract_.origin(rank, first_ + static_cast<std::int64_t>(place));
     return token(origin.rank, origin.cell);
   }
 
@@ -238,8 +237,7 @@ class TokenMemory {
   std::uint64_t read_cell(const Step& step, Buffer buffer, std::size_t place) {
     if (buffer == Buffer::input) {
       const std::int64_t number = first_ + static_cast<std::int64_t>(place);
-      return contract_.gives(step.rank, number) ? token(step.rank, number)
-                                                : undefined_token(step.rank, number);
+      return gives(step.rank, place) ? token(step.rank, number) : undefined_token(step.rank, number);
     }
     TokenCell& cell = cell_at(step.rank, place);
     const Post written{cell.write_stream, cell.write_index};
@@ -320,7 +318,8 @@ class TokenMemory {
   std::size_t rank_stride_ = 1;
   std::size_t place_stride_ = 1;
   std::vector<TokenCell> cells_;
-  std::vector<std::uint64_t> expected_;  // [cell - first]
+  std::vector<std::uint64_t> expected_;  // [cell - first]: the sum of what is given
+  std::vector<Rank> givers_;             // [cell - first]
   WordPool pool_;
   std::unordered_map<std::uint64_t, std::vector<Post>> more_;  // reads beside the one in TokenCell
   std::vector<Conflict> conflicts_;

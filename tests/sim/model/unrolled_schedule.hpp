@@ -55,6 +55,7 @@ inline Schedule roll(const Schedule& frame, const Streams& streams) {
         copy.kind = item.kind;
         copy.chunk = constant(item.chunk);
         copy.source = constant(item.source);
+        copy.from_source = item.from_source;
         const bool grouped = item.kind == OperationKind::aggregate || item.kind == OperationKind::collect;
         const bool paired = item.kind == OperationKind::send || item.kind == OperationKind::receive ||
                             item.kind == OperationKind::receive_reduce;
