@@ -7,6 +7,7 @@
 
 #include "sim/core/check.hpp"
 #include "sim/core/quantity_text.hpp"
+#include "sim/core/spelling.hpp"
 
 namespace collsim::config {
 namespace {
@@ -110,6 +111,10 @@ AlgorithmOptions options_from(const Value& value) {
   for (const Value& level : value["levels"].items) options.levels.push_back(int_of(level));
   options.root = optional_int(value["root"]);
   options.radix = optional_int(value["radix"]);
+  options.servers = optional_int(value["servers"]);
+  for (const Value& rate : value["level_bandwidths"].items)
+    options.level_bandwidths.push_back(bandwidth_of(rate));
+  options.form = value["form"].text;
   return options;
 }
 
@@ -121,6 +126,7 @@ class Binder {
   Experiment bind() {
     bind_cluster();
     bind_names();
+    bind_root();
     bind_algorithms();
     bind_sizes();
     check_sums();
@@ -227,6 +233,24 @@ class Binder {
     experiment_.seed = static_cast<std::uint64_t>(root_["seed"].number);
   }
 
+  // Too many are an error that was reported already.
+  std::int64_t ranks() const {
+    return std::min(std::int64_t{experiment_.cluster.nodes} * experiment_.cluster.node.gpus, ranks_max);
+  }
+
+  // The root, and the keys that the collective makes nothing of.
+  void bind_root() {
+    const CollectiveKind kind = experiment_.collective;
+    const std::string none = "has no effect with collective " + std::string(name_of(kind));
+    experiment_.root = static_cast<Rank>(root_["root"].number);
+    if (has_root(kind) && experiment_.root >= ranks())
+      error(place("root"), "root", "there is no rank " + std::to_string(experiment_.root),
+            "a rank from 0 to " + std::to_string(ranks() - 1));
+    if (!has_root(kind) && root_["root"].node) warn("root", none);
+    if (!reduces(kind) && root_["reduction"].node) warn("reduction", none);
+    if (kind == CollectiveKind::barrier && root_["datatype"].node) warn("datatype", none);
+  }
+
   // The values of a key that takes one or a list, with their paths.
   static std::vector<std::pair<std::string, const Value*>> each(const Value& value, const std::string& path) {
     std::vector<std::pair<std::string, const Value*>> result;
@@ -243,26 +267,45 @@ class Binder {
       return error(place("algorithm"), "algorithm", "the list is too long",
                    "at most " + std::to_string(algorithms_max) + " algorithms");
     for (const auto& [path, value] : requests) {
-      const std::string& name = (*value)["name"].text;
-      const auto info =
-          std::find_if(registries_.algorithms.begin(), registries_.algorithms.end(),
-                       [&](const auto& entry) { return entry.name == name || entry.alias == name; });
-      COLLSIM_CHECK(info != registries_.algorithms.end());
-      check_options(*value, *info, path);
-      experiment_.algorithms.push_back({info->name, options_from(*value)});
+      const Value& name = (*value)["name"];
+      const auto info = std::find_if(
+          registries_.algorithms.begin(), registries_.algorithms.end(),
+          [&](const auto& entry) { return entry.name == name.text || entry.alias == name.text; });
+      const bool is_file = info == registries_.algorithms.end();
+      COLLSIM_CHECK(!is_file || !registries_.file_suffix.empty());
+      check_options(
+          *value, is_file ? Registries::Algorithm{name.text, "", registries_.file_options, {}} : *info, path);
+      experiment_.algorithms.push_back({is_file ? path_of(name) : info->name, options_from(*value)});
     }
+  }
+
+  // The path of an algorithm's file. What a file says is relative to the folder of that file.
+  static std::string path_of(const Value& name) {
+    const Source& source = *name.node->where.source;
+    const std::size_t folder = source.layer == Layer::file ? source.name.rfind('/') : std::string::npos;
+    if (folder == std::string::npos || name.text.front() == '/') return name.text;
+    return source.name.substr(0, folder + 1) + name.text;
   }
 
   void check_options(const Value& value, const Registries::Algorithm& info, const std::string& path) {
     if (value.node->kind != Node::Kind::map) return;
+    std::vector<std::string> options = info.options;
+    if (!info.forms.empty() && !contains(options, "form")) options.emplace_back("form");
     for (const Entry& entry : value.node->entries)
-      if (entry.key != "name" && !contains(info.options, entry.key))
+      if (entry.key != "name" && !contains(options, entry.key))
         error(entry.where, joined_path(path, entry.key), info.name + " does not take this option",
-              info.options.empty() ? "no options" : "one of " + joined(info.options));
+              options.empty() ? "no options" : "one of " + joined(options));
+    const Value& form = value["form"];
+    if (form.given && !info.forms.empty() && !contains(info.forms, form.text))
+      diagnostics_.add(diagnostic_at(form.node->where, joined_path(path, "form"),
+                                     info.name + " has no form " + quoted(form.text),
+                                     "one of " + joined(info.forms), nearest(form.text, info.forms)));
   }
 
   void bind_sizes() {
-    for (const auto& [path, value] : each(root_["size"], "size")) {
+    const auto values = each(root_["size"], "size");
+    if (experiment_.collective == CollectiveKind::barrier) return bind_nothing(values);
+    for (const auto& [path, value] : values) {
       if (value->keys.empty())
         add_size(value->number, path, *value);
       else
@@ -271,14 +314,39 @@ class Binder {
         return error(place("size"), "size", "there are too many sizes",
                      "at most " + std::to_string(sizes_max));
     }
+    warn_rounded();
+  }
+
+  // A barrier has the size 0, said or not.
+  void bind_nothing(const std::vector<std::pair<std::string, const Value*>>& values) {
+    for (const auto& [path, value] : values)
+      if (!value->keys.empty() || value->number != 0)
+        error(value->node->where, path, "a barrier moves no data", "no size, or 0 B");
+    experiment_.sizes = {Bytes()};
   }
 
   void add_range(const Value& range, const std::string& path) {
     const std::int64_t to = range["to"].number;
     if (range["from"].number > to)
       return error(place(path), path, "'from' is larger than 'to'", "from <= to");
-    for (std::int64_t size = range["from"].number; size <= to; size *= range["factor"].number)
-      if (!add_size(size, path + ".from", range["from"])) return;
+    std::int64_t last = 0;
+    for (std::int64_t size = range["from"].number; size <= to; size *= range["factor"].number) {
+      last = size;
+      if (rounded(size) == 0)
+        too_small_.push_back(size);
+      else if (!add_size(size, path + ".from", range["from"]))
+        return;
+    }
+    if (rounded(last) > 0) return;
+    too_small_.clear();
+    add_size(last, path + ".to", range["to"]);
+  }
+
+  // The size that the collective can have: whole elements, as many for each rank where it has parts.
+  std::int64_t rounded(std::int64_t size) const {
+    return rounded_to_parts(experiment_.collective, Bytes(size), experiment_.datatype,
+                            static_cast<std::int32_t>(ranks()))
+        .count();
   }
 
   bool add_size(std::int64_t size, const std::string& path, const Value& value) {
@@ -289,12 +357,42 @@ class Binder {
             "a multiple of " + std::to_string(element) + " B");
       return false;
     }
+    const std::int64_t effective = rounded(size);
+    if (effective == 0 && size > 0) {
+      error(value.node->where, path,
+            quoted(value.node->text) + " is less than one element of " + root_["datatype"].text +
+                " for each of " + std::to_string(ranks()) + " ranks",
+            "at least " + text_from(Bytes(element * ranks())));
+      return false;
+    }
+    if (effective != size) rounded_.push_back({size, effective});
     if (size > largest_size_) {
       largest_size_ = size;
       largest_path_ = path;
     }
-    experiment_.sizes.emplace_back(size);
+    experiment_.sizes.emplace_back(effective);
     return true;
+  }
+
+  // One warning for all sizes that are not run as they were written.
+  void warn_rounded() {
+    constexpr std::size_t named_max = 4;
+    const std::string parts = "equal parts for " + std::to_string(ranks()) + " ranks, as nccl-tests does: ";
+    const auto listed = [&](std::size_t count, const auto& text) {
+      std::string list;
+      for (std::size_t i = 0; i < std::min(count, named_max); ++i) list += (i > 0 ? ", " : "") + text(i);
+      if (count > named_max) list += " and " + std::to_string(count - named_max) + " more";
+      return list;
+    };
+    if (!rounded_.empty())
+      warn("size", "rounded down to " + parts + listed(rounded_.size(), [&](std::size_t i) {
+                     return text_from(Bytes(rounded_[i].first)) + " to " +
+                            text_from(Bytes(rounded_[i].second));
+                   }));
+    if (!too_small_.empty())
+      warn("size",
+           "less than one element for each of " + std::to_string(ranks()) + " ranks, left out: " +
+               listed(too_small_.size(), [&](std::size_t i) { return text_from(Bytes(too_small_[i])); }));
   }
 
   std::int64_t smallest_bandwidth() const {
@@ -338,20 +436,18 @@ class Binder {
   void check_sums() {
     constexpr std::int64_t sum_max = std::int64_t{1} << 61;
     constexpr Int128 slices_default = 256;
-    const Int128 ranks = Int128{experiment_.cluster.nodes} * experiment_.cluster.node.gpus;
-    const Int128 volume = ranks * largest_size_;
+    const Int128 volume = Int128{ranks()} * largest_size_;
     const Int128 seconds_max = sum_max / picoseconds_per_second;
     if (volume > sum_max || volume / smallest_bandwidth() > seconds_max) {
-      const std::string ranks_text = std::to_string(static_cast<std::int64_t>(ranks));
       error(place(largest_path_), largest_path_,
-            text_from(Bytes(largest_size_)) + " on " + ranks_text + (ranks == 1 ? " rank" : " ranks") +
-                " could take longer than simulated time reaches",
+            text_from(Bytes(largest_size_)) + " on " + std::to_string(ranks()) +
+                (ranks() == 1 ? " rank" : " ranks") + " could take longer than simulated time reaches",
             "size * ranks / the smallest bandwidth below " + text_from(Duration::picoseconds(sum_max)));
     }
     Int128 slices = slices_default;
     for (const AlgorithmRequest& request : experiment_.algorithms)
       slices = std::max<Int128>(slices, request.options.slices.value_or(1));
-    if (message_latency() > sum_max / (2 * ranks * slices))
+    if (message_latency() > sum_max / (2 * ranks() * slices))
       error(place("cluster"), "cluster",
             "the latencies of all messages could add up to more than simulated time reaches",
             "latency * ranks * slices below " + text_from(Duration::picoseconds(sum_max)));
@@ -362,6 +458,8 @@ class Binder {
   const Places& places_;
   Diagnostics& diagnostics_;
   Experiment experiment_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> rounded_;  // as written, as run
+  std::vector<std::int64_t> too_small_;                         // of ranges
   std::int64_t largest_size_ = 0;
   std::string largest_path_ = "size";
 };

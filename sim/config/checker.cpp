@@ -235,7 +235,9 @@ Value Checker::check_boolean(const NodePtr& node, const Key& key, const std::str
 
 Value Checker::check_name(const NodePtr& node, const Key& key, const std::string& path) {
   const std::string& text = node->text;
-  if (contains(key.names, text) || contains(key.aliases, text)) {
+  const std::string& suffix = key.file_suffix;
+  const bool is_file = !suffix.empty() && text.size() > suffix.size() && text.ends_with(suffix);
+  if (key.open || is_file || contains(key.names, text) || contains(key.aliases, text)) {
     Value value;
     value.given = true;
     value.text = text;

@@ -70,6 +70,15 @@ Key table_for(const Registries& registries, ReadFor purpose) {
   return table;
 }
 
+// A barrier needs no size.
+void relax_size(const NodePtr& root, Key& table) {
+  const config::Entry* collective = find_entry(root, "collective");
+  if (!collective || collective->value->kind != Node::Kind::scalar) return;
+  if (collective->value->text != name_of(CollectiveKind::barrier)) return;
+  for (Key& key : table.keys)
+    if (key.name == "size") key.required = false;
+}
+
 // "cluster.fabric.links[2].to" -> "cluster.fabric.links[2]" -> "cluster.fabric.links" -> ... -> "".
 std::string_view enclosing(std::string_view key) {
   const std::size_t end = key.find_last_of(".[");
@@ -96,7 +105,7 @@ ReadResult read_experiment(std::string_view text, const std::string& file,
   auto places = std::make_shared<config::Places>();
   result.at = [places, file](std::string_view key) { return diagnostic_for(*places, file, key); };
   Diagnostics& diagnostics = result.diagnostics;
-  const Key table = table_for(registries, purpose);
+  Key table = table_for(registries, purpose);
   const auto source = config::make_source(file, config::Layer::file, text);
   const Where whole{source, 0, 0};
 
@@ -110,6 +119,7 @@ ReadResult read_experiment(std::string_view text, const std::string& file,
     const NodePtr preset = preset_of(root, table, overrides, registries, diagnostics);
     root = overridden(config::merged(preset, root, &table), table, overrides, diagnostics);
     warn_repeated(overrides, diagnostics);
+    relax_size(root, table);
   }
   const config::Value value = config::Checker(diagnostics, *places).check(root, table, "", whole);
   if (diagnostics.has_errors()) return result;

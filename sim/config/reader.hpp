@@ -24,8 +24,12 @@ struct Registries {
     std::string name;
     std::string alias;                 // or empty
     std::vector<std::string> options;  // the option keys that it takes
+    std::vector<std::string> forms;    // what the option form can be
   };
   std::vector<Algorithm> algorithms;
+  // A name that ends so is the path of a file that holds an algorithm; empty = there are none. Its options.
+  std::string file_suffix;
+  std::vector<std::string> file_options;
   std::vector<std::string> presets;
   // The text of a preset and the path to name in diagnostics; nothing if there is no such preset.
   std::function<std::optional<std::pair<std::string, std::string>>(std::string_view)> preset_text;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -40,7 +41,9 @@ Json name_schema(const Key& key) {
   Json names = key.names;
   for (const std::string& alias : key.aliases) names.push_back(alias);
   if (names.empty()) return {{"type", "string"}};
-  return {{"enum", names}};
+  if (key.file_suffix.empty()) return {{"enum", names}};
+  return {{"anyOf", Json::array({{{"enum", names}},
+                                 {{"type", "string"}, {"pattern", ".\\" + key.file_suffix + "$"}}})}};
 }
 
 Json one_schema(const Key& key, bool layered) {
@@ -113,6 +116,12 @@ std::string experiment_schema(const Registries& registries) {
   Json result = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "collsim experiment"}};
   result.update(schema_of(table, false));
+  // A barrier alone needs no size.
+  auto& required = result["required"];
+  required.erase(std::find(required.begin(), required.end(), Json("size")));
+  result["if"] = {{"properties", {{"collective", {{"const", name_of(CollectiveKind::barrier)}}}}},
+                  {"required", Json::array({"collective"})}};
+  result["else"] = {{"required", Json::array({"size"})}};
   return result.dump(2) + "\n";
 }
 

@@ -1,7 +1,5 @@
 #include "sim/config/table.hpp"
 
-#include <array>
-#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -219,39 +217,16 @@ Key cluster_table(const Registries& registries) {
 }
 
 Key algorithm_table(const Registries& registries) {
-  const std::array contract = {"ring",
-                               "bidirectional_ring",
-                               "binomial_tree",
-                               "double_binary_tree",
-                               "chain",
-                               "recursive_doubling",
-                               "rabenseifner",
-                               "swing",
-                               "bruck",
-                               "pat",
-                               "one_shot",
-                               "two_shot",
-                               "hierarchical",
-                               "cascade",
-                               "torus_bucket",
-                               "sharp",
-                               "nvls",
-                               "nvls_tree",
-                               "collnet_direct",
-                               "collnet_chain",
-                               "parameter_server",
-                               "direct",
-                               "pairwise",
-                               "synthesized",
-                               "auto",
-                               "nccl"};
   Key name = required(choice("name", {}, "name or alias of an algorithm"));
+  name.file_suffix = registries.file_suffix;
+  Key form = choice("form", {}, "which form of the algorithm; default: its first");
+  form.open = true;
   for (const Registries::Algorithm& algorithm : registries.algorithms) {
     name.names.push_back(algorithm.name);
     if (!algorithm.alias.empty()) name.aliases.push_back(algorithm.alias);
+    for (const std::string& each : algorithm.forms)
+      if (!contains(form.names, each)) form.names.push_back(each);
   }
-  for (const char* known : contract)
-    if (!contains(name.names, known) && !contains(name.aliases, known)) name.later.emplace_back(known);
   Key order = with_default(
       choice("order", {"auto", "rank"}, "order of the ranks: neighbours close, or by number"), "auto");
   Key result =
@@ -262,21 +237,23 @@ Key algorithm_table(const Registries& registries) {
              with_default(integer("slots", 1, 1 << 20, "messages that a connection holds"), "8"),
              bandwidth("channel_bandwidth", "of one channel; not given: unlimited"), std::move(order),
              list_of(integer("levels", 1, ranks_max, "sizes of the groups, innermost first")),
-             integer("root", 0, ranks_max - 1, "rank at the root"),
-             integer("radix", 2, ranks_max, "children of a rank in a tree")});
+             list_of(bandwidth("level_bandwidths", "of a rank at each level, for form: themis")),
+             integer("root", 0, ranks_max - 1, "rank at the root of the trees of an all-reduce"),
+             integer("radix", 2, ranks_max, "children of a rank in a tree, or the base of an exchange"),
+             integer("servers", 1, ranks_max, "parameter servers"), std::move(form)});
   result.short_form = "name";
   return required(one_or_list_of(std::move(result)));
 }
 
 Key size_key() {
-  Key key = size("size", 0, "bytes of the vector of one rank; one, a list, or a range");
+  Key key = size("size", 0, "bytes of the vector, as nccl-tests counts them; one, a list, or a range");
   key.keys = {required(size("from", 1, "smallest size")), required(size("to", 1, "largest size")),
               with_default(integer("factor", 2, 1 << 20, "from one size to the next"), "2")};
   return required(one_or_list_of(std::move(key)));
 }
 
 template <class Enum>
-std::vector<std::string> enum_names(std::initializer_list<Enum> values) {
+std::vector<std::string> enum_names(const std::vector<Enum>& values) {
   std::vector<std::string> names;
   for (const Enum value : values) names.emplace_back(name_of(value));
   return names;
@@ -285,9 +262,10 @@ std::vector<std::string> enum_names(std::initializer_list<Enum> values) {
 Key datatype_key() {
   return with_default(
       choice("datatype",
-             enum_names({Datatype::int8, Datatype::uint8, Datatype::int32, Datatype::uint32, Datatype::int64,
-                         Datatype::uint64, Datatype::float16, Datatype::bfloat16, Datatype::float32,
-                         Datatype::float64, Datatype::float8_e4m3, Datatype::float8_e5m2}),
+             enum_names<Datatype>({Datatype::int8, Datatype::uint8, Datatype::int32, Datatype::uint32,
+                                   Datatype::int64, Datatype::uint64, Datatype::float16, Datatype::bfloat16,
+                                   Datatype::float32, Datatype::float64, Datatype::float8_e4m3,
+                                   Datatype::float8_e5m2}),
              "type of an element"),
       "float32");
 }
@@ -295,10 +273,10 @@ Key datatype_key() {
 }  // namespace
 
 Key experiment_table(const Registries& registries) {
-  Key collective = with_default(
-      choice("collective", enum_names({CollectiveKind::all_reduce}), "what is computed"), "all_reduce");
-  collective.later = {"all_gather", "reduce_scatter", "broadcast", "reduce",
-                      "all_to_all", "gather",         "scatter"};
+  Key collective =
+      with_default(choice("collective", enum_names(collective_kinds()), "what is computed"), "all_reduce");
+  Key root = with_default(
+      integer("root", 0, ranks_max - 1, "rank at the root of broadcast, reduce, scatter and gather"), "0");
   Key network =
       with_default(choice("network", {"fluid"}, "how messages share links: fluid = max-min fair"), "fluid");
   network.later = {"packet"};
@@ -307,11 +285,11 @@ Key experiment_table(const Registries& registries) {
   const std::string healthy = "a cluster that is the same all the time";
   return table(
       "", "an experiment of collsim",
-      {required(cluster_table(registries)), std::move(collective), algorithm_table(registries), size_key(),
-       datatype_key(),
+      {required(cluster_table(registries)), std::move(collective), std::move(root),
+       algorithm_table(registries), size_key(), datatype_key(),
        with_default(choice("reduction",
-                           enum_names({ReductionOp::sum, ReductionOp::prod, ReductionOp::min,
-                                       ReductionOp::max, ReductionOp::avg}),
+                           enum_names<ReductionOp>({ReductionOp::sum, ReductionOp::prod, ReductionOp::min,
+                                                    ReductionOp::max, ReductionOp::avg}),
                            "operation of the reduction"),
                     "sum"),
        std::move(network), duration("launch_overhead", "paid once per collective"),
@@ -368,6 +346,7 @@ std::string form_text(const Key& key) {
       break;
     case Form::name:
       one = key.names.empty() ? "a name" : (key.names.size() > 1 ? "one of " : "") + joined(key.names);
+      if (!key.file_suffix.empty()) one += ", or a file whose name ends in " + key.file_suffix;
       break;
     case Form::fraction:
       one = "a ratio such as 2, 1.5 or '3:2'";

@@ -42,6 +42,8 @@ struct Key {
   std::vector<std::string> names;    // name: the values
   std::vector<std::string> aliases;  // name: other spellings that are accepted
   std::vector<std::string> later;    // name: in the contract, not there yet
+  bool open = false;                 // name: the binder knows which of `names` fit, and says so
+  std::string file_suffix;           // name: a path that ends so is a value too
   std::vector<Key> keys;             // table; for another form: a map that may stand for the value (size)
   std::string short_form;            // table: a bare value stands for this key of it
   // The values of the neighbouring key `kind` with which this key has an effect (none listed: all), and those

@@ -36,11 +36,14 @@ inline std::optional<std::pair<std::string, std::string>> test_preset(std::strin
 
 inline Registries test_registries() {
   Registries registries;
-  registries.algorithms = {{"ring", "", {"channels", "slices", "slots", "channel_bandwidth", "order"}},
-                           {"double_binary_tree", "tree", {"channels", "slices", "order"}},
-                           {"cascade", "", {"levels", "slices"}},
-                           {"k_nomial_tree", "", {"radix", "root"}},
-                           {"nvls", "", {}}};
+  registries.algorithms = {{"ring", "", {"channels", "slices", "slots", "channel_bandwidth", "order"}, {}},
+                           {"double_binary_tree", "tree", {"channels", "slices", "order"}, {}},
+                           {"cascade", "", {"levels", "slices", "level_bandwidths"}, {"bfs", "themis"}},
+                           {"k_nomial_tree", "", {"radix", "root"}, {}},
+                           {"parameter_server", "", {"servers"}, {}},
+                           {"nvls", "", {}, {}}};
+  registries.file_suffix = ".xml";
+  registries.file_options = {"slots"};
   registries.presets = {"dgx-h100", "broken", "list", "gone"};
   registries.preset_text = test_preset;
   return registries;

@@ -37,6 +37,9 @@ inline const std::vector<std::string>& full_experiments() {
       "  - {name: ring, channels: 2, slices: auto, slots: 4, channel_bandwidth: 20 GB/s, order: rank}\n"
       "  - {name: cascade, levels: [8, 4]}\n"
       "  - {name: k_nomial_tree, root: 3, radix: 4}\n"
+      "  - {name: cascade, form: themis, level_bandwidths: [450 GB/s, 50 GB/s]}\n"
+      "  - {name: parameter_server, servers: 2}\n"
+      "  - {name: mine/ring.xml, slots: 1}\n"
       "size: [8 MiB, {from: 1 KiB, to: 8 KiB, factor: 4}, 0 B]\n"
       "datatype: bfloat16\n"
       "reduction: max\n"
@@ -57,6 +60,8 @@ inline const std::vector<std::string>& full_experiments() {
       "    nodes_per_router: 2\n"
       "    global_links: 1\n"
       "    bandwidth: 50 GB/s\n"
+      "collective: broadcast\n"
+      "root: 11\n"
       "algorithm: {name: nvls}\n"
       "size: {from: 4 B, to: 16 B}\n",
       "cluster:\n"

@@ -1,6 +1,9 @@
 // Every mistake has its own message, and the whole text of it is compared.
+//
+// Update  COLLSIM_UPDATE_GOLDEN=1 writes the real texts into messages.txt instead of comparing them.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -20,8 +23,38 @@ struct Case {
 
 bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
+const std::string messages_path = COLLSIM_SOURCE_DIR "/tests/sim/config/messages.txt";
+
+// The file with the texts that the reader gives now.
+std::string with_real_texts() {
+  std::ifstream stream(messages_path);
+  std::string result;
+  std::string text;
+  std::vector<Override> overrides;
+  bool in_expected = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (starts_with(line, "== ")) {
+      text.clear();
+      overrides.clear();
+      in_expected = false;
+    }
+    if (!in_expected) result += line + "\n";
+    if (starts_with(line, "== ") || in_expected) continue;
+    if (line == "--") {
+      in_expected = true;
+      result += read(text, overrides).diagnostics.text();
+    } else if (starts_with(line, "$ ")) {
+      const std::size_t equals = line.find('=');
+      overrides.push_back({line.substr(2, equals - 2), line.substr(equals + 1)});
+    } else {
+      text += line + "\n";
+    }
+  }
+  return result;
+}
+
 std::vector<Case> cases() {
-  std::ifstream stream(COLLSIM_SOURCE_DIR "/tests/sim/config/messages.txt");
+  std::ifstream stream(messages_path);
   REQUIRE(stream.good());
   std::vector<Case> result;
   bool in_expected = false;
@@ -55,6 +88,10 @@ const std::string right =
 }  // namespace
 
 TEST_CASE("The reader says exactly what is wrong, case by case of messages.txt") {
+  if (std::getenv("COLLSIM_UPDATE_GOLDEN") != nullptr) {
+    const std::string text = with_real_texts();
+    std::ofstream(messages_path) << text;
+  }
   const std::vector<Case> all = cases();
   CHECK(all.size() > 100);
   for (const Case& one : all) {

@@ -99,7 +99,7 @@ TEST_CASE("The quickstart experiment reads without a word") {
   const auto text = read_file(COLLSIM_SOURCE_DIR "/experiments/quickstart.yaml");
   REQUIRE(std::holds_alternative<std::string>(text));
   Registries registries = real_presets();
-  registries.algorithms.push_back({"sharp", "", {}});
+  registries.algorithms.push_back({"sharp", "", {}, {}});
   const ReadResult result = read_experiment(std::get<std::string>(text), "quickstart.yaml", {}, registries);
   CHECK(result.diagnostics.text() == "");
   REQUIRE(result.experiment.has_value());

@@ -67,7 +67,7 @@ TEST_CASE("An experiment has what its file says: fabric") {
 
 TEST_CASE("An experiment has what its file says: algorithms") {
   const std::vector<AlgorithmRequest> algorithms = accepted(full_experiments()[0]).algorithms;
-  REQUIRE(algorithms.size() == 5);
+  REQUIRE(algorithms.size() == 8);
   CHECK(algorithms[0].name == "ring");
   CHECK_FALSE(algorithms[0].options.channels.has_value());
   CHECK_FALSE(algorithms[0].options.slots.has_value());
@@ -81,6 +81,59 @@ TEST_CASE("An experiment has what its file says: algorithms") {
   CHECK(algorithms[3].options.levels == std::vector<std::int32_t>{8, 4});
   CHECK(algorithms[4].options.root == 3);
   CHECK(algorithms[4].options.radix == 4);
+  CHECK(algorithms[4].options.form.empty());
+  CHECK(algorithms[5].options.form == "themis");
+  CHECK(algorithms[5].options.level_bandwidths ==
+        std::vector<Bandwidth>{Bandwidth::gigabytes_per_second(450), Bandwidth::gigabytes_per_second(50)});
+  CHECK(algorithms[6].options.servers == 2);
+  CHECK(algorithms[7].name == "mine/ring.xml");
+  CHECK(algorithms[7].options.slots == 1);
+}
+
+TEST_CASE("A file of an algorithm is sought beside the file that names it, or from the current folder") {
+  const auto path = [](const std::string& file, const std::string& name,
+                       const std::vector<Override>& overrides) {
+    const std::string text = "cluster: {}\nalgorithm: " + name + "\nsize: 4 B\n";
+    const ReadResult result = read_experiment(text, file, overrides, test_registries());
+    REQUIRE(result.experiment.has_value());
+    return result.experiment->algorithms.front().name;
+  };
+  CHECK(path("x.yaml", "ring.xml", {}) == "ring.xml");
+  CHECK(path("a/b/x.yaml", "c/ring.xml", {}) == "a/b/c/ring.xml");
+  CHECK(path("a/x.yaml", "/c/ring.xml", {}) == "/c/ring.xml");
+  CHECK(path("a/x.yaml", "ring", {{"algorithm", "c/ring.xml"}}) == "c/ring.xml");
+  CHECK(path("<command line>", "c/ring.xml", {}) == "c/ring.xml");
+}
+
+TEST_CASE("Every collective is read as itself, with its root") {
+  for (const CollectiveKind kind : collective_kinds()) {
+    const std::string name(name_of(kind));
+    CAPTURE(name);
+    const std::string root = has_root(kind) ? "root: 2\n" : "";
+    const std::string size = kind == CollectiveKind::barrier ? "" : "size: 12 B\n";
+    const Experiment experiment = accepted(
+        "cluster: {nodes: 3, fabric: {kind: ring, bandwidth: 1 GB/s}}\n"
+        "algorithm: ring\ncollective: " +
+        name + "\n" + root + size);
+    const Collective collective = collective_of(experiment, experiment.sizes.front());
+    CHECK(collective.kind == kind);
+    CHECK(collective.root == (has_root(kind) ? 2 : 0));
+    CHECK(collective.bytes == Bytes(kind == CollectiveKind::barrier ? 0 : 12));
+  }
+}
+
+TEST_CASE("Sizes of collectives in parts are rounded down to equal parts, with one warning") {
+  const auto sizes = [](const std::string& collective, const std::string& size) {
+    const ReadResult result =
+        read("cluster: {nodes: 3, fabric: {kind: ring, bandwidth: 1 GB/s}}\nalgorithm: ring\ncollective: " +
+             collective + "\nsize: " + size + "\n");
+    REQUIRE(result.experiment.has_value());
+    CHECK(result.diagnostics.items().size() == (collective == "all_gather" ? 1 : 0));
+    return result.experiment->sizes;
+  };
+  CHECK(sizes("all_gather", "[16 B, 100 B]") == std::vector<Bytes>{Bytes(12), Bytes(96)});
+  CHECK(sizes("all_reduce", "[16 B, 100 B]") == std::vector<Bytes>{Bytes(16), Bytes(100)});
+  CHECK(sizes("all_to_all", "[12 B, 96 B, 0 B]") == std::vector<Bytes>{Bytes(12), Bytes(96), Bytes(0)});
 }
 
 TEST_CASE("An experiment has what its file says: the rest") {

@@ -52,7 +52,9 @@ TEST_CASE("The schema is JSON of the draft that it names") {
   const Json json = schema();
   CHECK(json["$schema"] == "https://json-schema.org/draft/2020-12/schema");
   CHECK(json["type"] == "object");
-  CHECK(json["required"] == Json::array({"cluster", "algorithm", "size"}));
+  CHECK(json["required"] == Json::array({"cluster", "algorithm"}));
+  CHECK(json["else"]["required"] == Json::array({"size"}));  // of all but a barrier
+  CHECK(json["if"]["properties"]["collective"]["const"] == "barrier");
 }
 
 TEST_CASE("The schema names every key that the reader knows, and no other") {
@@ -70,8 +72,9 @@ TEST_CASE("The reader accepts every key that the schema names") {
     CHECK(result.diagnostics.text() == "");
     for (const std::string& path : table_paths()) {
       // A key was written if its own place is not that of what encloses it.
-      for (const std::string& start : {std::string(), std::string("[0]"), std::string("[1]"),
-                                       std::string("[2]"), std::string("[3]"), std::string("[4]")}) {
+      for (const std::string& start :
+           {std::string(), std::string("[0]"), std::string("[1]"), std::string("[2]"), std::string("[3]"),
+            std::string("[4]"), std::string("[5]"), std::string("[6]")}) {
         std::string indexed = path;
         const std::size_t end = path.rfind('.');
         if (!start.empty() && end == std::string::npos) continue;
@@ -102,8 +105,12 @@ TEST_CASE("The patterns of quantities accept what the reader accepts") {
 
 TEST_CASE("The schema lists names with their aliases, and defaults with their types") {
   const Json json = schema();
-  const Json names = json["properties"]["algorithm"]["anyOf"][0]["anyOf"][0]["enum"];
-  CHECK(names == Json::array({"ring", "double_binary_tree", "cascade", "k_nomial_tree", "nvls", "tree"}));
+  const Json names = json["properties"]["algorithm"]["anyOf"][0]["anyOf"][0]["anyOf"];
+  CHECK(names[0]["enum"] == Json::array({"ring", "double_binary_tree", "cascade", "k_nomial_tree",
+                                         "parameter_server", "nvls", "tree"}));
+  CHECK(names[1]["pattern"] == ".\\.xml$");
+  const Json options = json["properties"]["algorithm"]["anyOf"][0]["anyOf"][1]["properties"];
+  CHECK(options["form"]["enum"] == Json::array({"bfs", "themis"}));
   CHECK(json["properties"]["seed"]["default"] == 1);
   CHECK(json["properties"]["datatype"]["default"] == "float32");
   CHECK(json["properties"]["cluster"]["properties"]["fabric"]["properties"]["reduction"]["default"] == false);
