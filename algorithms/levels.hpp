@@ -16,6 +16,12 @@ ScheduleOrReason torus_bucket(const Collective& collective, const Placement& pla
                               const AlgorithmOptions& options);
 ScheduleOrReason nvls(const Collective& collective, const Placement& placement,
                       const AlgorithmOptions& options);
+ScheduleOrReason nvls_tree(const Collective& collective, const Placement& placement,
+                           const AlgorithmOptions& options);
+ScheduleOrReason collnet_direct(const Collective& collective, const Placement& placement,
+                                const AlgorithmOptions& options);
+ScheduleOrReason collnet_chain(const Collective& collective, const Placement& placement,
+                               const AlgorithmOptions& options);
 ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
                        const AlgorithmOptions& options);
 

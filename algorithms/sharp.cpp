@@ -1,16 +1,22 @@
-// SHARP: all-reduce by the switches of the fabric, one aggregation tree a rail (Graham et al., SHARP, COM-HPC
-// 2016; streaming aggregation, ISC 2020).
+// SHARP: collectives by the switches of the fabric, one aggregation tree a rail (Graham et al., SHARP,
+// COM-HPC 2016; streaming aggregation, ISC 2020). Barriers are all-reduces of nothing.
 //
-// With G GPUs a node the vector has G blocks. Inside every node GPU g sums block g (reduce-scatter), GPU g of
-// every node all-reduces block g through the fabric, and sends it to the others of its node (all-gather).
-// Inside a node the two phases use its switches where they reduce (mode reduce and multicast, one group for
-// each root), direct messages otherwise. Every phase has streams of its own that loop over the slices, so
-// that slices overlap. With one slice nothing overlaps, and what waits for each other anyway is one stream.
+// Other collectives than all-reduce are those of rail_switches.hpp, every GPU being a head, by the switches
+// of the node where they reduce. All-reduce: with G GPUs a node the vector has G blocks. Inside every node
+// GPU g sums block g (reduce-scatter), GPU g of every node all-reduces block g through the fabric, and sends
+// it to the others of its node (all-gather). Inside a node the two phases use its switches where they reduce
+// (mode reduce and multicast, one group for each root), direct messages otherwise. Every phase has streams of
+// its own that loop over the slices, so that slices overlap. With one slice nothing overlaps, and what waits
+// for each other anyway is one stream.
 //
 // Groups: g = GPU g of every node; then, where the node reduces, G + node * G + g = reduce to GPU g of a
 // node, and G + (nodes + node) * G + g = multicast from it.
+#include <numeric>
+
 #include "algorithms/common.hpp"
 #include "algorithms/levels.hpp"
+#include "algorithms/rail_switches.hpp"
+#include "algorithms/unused_options.hpp"
 
 namespace collsim::algorithms {
 namespace {
@@ -205,17 +211,10 @@ AggregationGroup group_of(const Placement& placement, std::int32_t number) {
   return group;
 }
 
-}  // namespace
-
-ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
-                       const AlgorithmOptions& options) {
-  if (placement.ranks() == 1) return empty_schedule("sharp", collective, 1);
-  if (placement.nodes < 2) return Impossible{"sharp needs at least 2 nodes; this cluster has 1"};
-  if (!placement.fabric_reduction.enabled) return Impossible{"no switch of the fabric reduces"};
+// All-reduce and barrier.
+ScheduleOrReason reduce_everywhere(const Collective& collective, const Placement& placement,
+                                   const AlgorithmOptions& options, std::int32_t slices, bool switched) {
   const std::int32_t gpus = placement.gpus_per_node;
-  const bool switched = gpus > 1 && placement.node_reduction.enabled;
-  const std::int32_t slices =
-      options.slices.value_or(slices_needed(collective, gpus, placement.fabric_reduction));
   Schedule schedule = schedule_frame("sharp", collective, placement, options, {slices}, gpus);
   const Bytes largest = schedule.layout.size(0, 0, 1);
   if (auto wrong = check_message_size(largest, placement.fabric_reduction)) return *wrong;
@@ -237,6 +236,29 @@ ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
   schedule.group_count = switched ? gpus + 2 * placement.nodes * gpus : gpus;
   schedule.group = [placement](std::int32_t number) { return group_of(placement, number); };
   return schedule;
+}
+
+}  // namespace
+
+ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
+                       const AlgorithmOptions& options) {
+  if (placement.ranks() == 1) return empty_schedule("sharp", collective, 1);
+  if (placement.nodes < 2) return Impossible{"sharp needs at least 2 nodes; this cluster has 1"};
+  if (!placement.fabric_reduction.enabled) return Impossible{"no switch of the fabric reduces"};
+  const std::int32_t gpus = placement.gpus_per_node;
+  const bool switched = gpus > 1 && placement.node_reduction.enabled;
+  const std::int32_t slices =
+      options.slices.value_or(slices_needed(collective, gpus, placement.fabric_reduction));
+  const bool everywhere =
+      collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::barrier;
+  RailSwitches shape{std::vector<std::int32_t>(static_cast<std::size_t>(gpus)), switched, slices};
+  std::iota(shape.heads.begin(), shape.heads.end(), 0);
+  ScheduleOrReason made = everywhere ? reduce_everywhere(collective, placement, options, slices, switched)
+                                     : rail_switches("sharp", collective, placement, options, shape);
+  auto* schedule = std::get_if<Schedule>(&made);
+  const bool messages = gpus > 1 && (!switched || has_root(collective.kind));
+  if (schedule != nullptr && !messages) note_unused(*schedule, options, {"slots", "channel_bandwidth"});
+  return made;
 }
 
 }  // namespace collsim::algorithms
