@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,32 +13,22 @@
 #include "experiments/commands.hpp"
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
-#include "experiments/outcome.hpp"
+#include "experiments/schedules.hpp"
+#include "experiments/verify_file.hpp"
+#include "experiments/verify_ideal.hpp"
+#include "experiments/verify_report.hpp"
 #include "sim/core/quantity_text.hpp"
-#include "sim/core/spelling.hpp"
-#include "sim/model/proof.hpp"
 
 namespace collsim::program {
 
 namespace {
 
 constexpr std::int64_t ranks_max = 1 << 24;
-constexpr std::int32_t gpus_per_node_max = 8;
 constexpr std::int64_t bytes_default = 1 << 20;
-
-struct Verdict {
-  std::string algorithm;
-  Collective collective;
-  std::int32_t ranks = 1;
-  std::int32_t nodes = 1;
-  std::string status;  // proven, refuted, undecided (the proof would cost too much), impossible
-  std::string reason;  // of impossible
-  Proof proof;
-};
 
 [[noreturn]] void wrong_ranks(const std::string& text) {
   throw Stop{ExitCode::usage, "collsim: --ranks " + text +
-                                  ": expected numbers of ranks such as 8 or 1-33,64, " + "from 1 to " +
+                                  ": expected numbers of ranks such as 8 or 1-33,64, from 1 to " +
                                   std::to_string(ranks_max) + "\n"};
 }
 
@@ -52,13 +41,13 @@ std::int64_t rank_number(std::string_view word, const std::string& text) {
   return number;
 }
 
-// "1-3,64" -> 1, 2, 3, 64.
+// "1-3,64" -> 1, 2, 3, 64. "1:3" is the same as "1-3".
 std::vector<std::int32_t> rank_counts(const std::string& text) {
   std::vector<std::int32_t> counts;
   std::string_view rest = text;
   while (true) {
     const std::string_view part = rest.substr(0, rest.find(','));
-    const std::size_t dash = part.find('-');
+    const std::size_t dash = part.find_first_of("-:");
     const std::int64_t first = rank_number(part.substr(0, dash), text);
     const std::int64_t last = dash == part.npos ? first : rank_number(part.substr(dash + 1), text);
     if (last < first) wrong_ranks(text);
@@ -69,34 +58,25 @@ std::vector<std::int32_t> rank_counts(const std::string& text) {
   }
 }
 
-// Nodes of `gpus` GPUs with a NIC each, in which all switches reduce.
-Placement ideal(std::int32_t ranks, std::int32_t gpus) {
-  Placement placement;
-  placement.nodes = ranks / gpus;
-  placement.gpus_per_node = gpus;
-  placement.nics_per_node = gpus;
-  placement.interconnect = InterconnectKind::nvswitch;
-  placement.fabric = placement.nodes > 1 ? FabricKind::fat_tree : FabricKind::none;
-  placement.node_reduction.enabled = true;
-  placement.fabric_reduction.enabled = placement.nodes > 1;
-  return placement;
+Verdict verdict_for(const AlgorithmRequest& request, const Collective& collective,
+                    const Placement& placement) {
+  Verdict verdict;
+  verdict.algorithm = full_name_of(request.name);
+  verdict.collective = collective;
+  verdict.ranks = placement.ranks();
+  verdict.nodes = placement.nodes;
+  return verdict;
 }
 
-// The ideal clusters of so many ranks, the preferred one first: nodes of the largest divisor up to 8, one
-// node, nodes of one GPU.
-std::vector<Placement> ideal_clusters(std::int32_t ranks) {
-  std::int32_t gpus = std::min(ranks, gpus_per_node_max);
-  while (ranks % gpus != 0) --gpus;
-  return {ideal(ranks, gpus), ideal(ranks, ranks), ideal(ranks, 1)};
+void judge(Verdict& verdict, const Schedule& schedule) {
+  verdict.proof = prove(schedule);
+  verdict.status = verdict.proof.proven ? "proven" : verdict.proof.undecided ? "undecided" : "refuted";
 }
 
+// On the first of the clusters that can run it.
 Verdict verdict_of(const AlgorithmRequest& request, const Collective& collective,
                    const std::vector<Placement>& placements) {
-  Verdict verdict;
-  verdict.algorithm = algorithms::find(request.name)->name;
-  verdict.collective = collective;
-  verdict.ranks = placements.front().ranks();
-  verdict.nodes = placements.front().nodes;
+  Verdict verdict = verdict_for(request, collective, placements.front());
   for (const Placement& placement : placements) {
     const auto made = algorithms::make_schedule(request, collective, placement);
     if (const auto* impossible = std::get_if<Impossible>(&made)) {
@@ -105,65 +85,50 @@ Verdict verdict_of(const AlgorithmRequest& request, const Collective& collective
     }
     verdict.nodes = placement.nodes;
     verdict.reason.clear();
-    verdict.proof = prove(std::get<Schedule>(made));
-    verdict.status = verdict.proof.proven ? "proven" : is_undecided(verdict.proof) ? "undecided" : "refuted";
+    judge(verdict, std::get<Schedule>(made));
     return verdict;
   }
   verdict.status = "impossible";
   return verdict;
 }
 
-std::string text_of(const Verdict& verdict) {
-  const std::string head =
-      fmt::format("{} on {} rank{} ({} node{} of {}): {}", verdict.algorithm, verdict.ranks,
-                  verdict.ranks == 1 ? "" : "s", verdict.nodes, verdict.nodes == 1 ? "" : "s",
-                  verdict.ranks / verdict.nodes, verdict.status);
-  if (verdict.status == "impossible") return head + ": " + verdict.reason + "\n";
-  std::string text = head + "\n";
-  if (verdict.status != "undecided")
-    text = head +
-           fmt::format(", {} message{}\n", verdict.proof.messages, verdict.proof.messages == 1 ? "" : "s");
-  for (const ProofFailure& failure : verdict.proof.failures) text += "  " + failure.text + "\n";
-  return text;
-}
-
-std::string json_of(const std::vector<Verdict>& verdicts) {
-  nlohmann::ordered_json json;
-  json["collsim"] = COLLSIM_VERSION;
-  json["proofs"] = nlohmann::ordered_json::array();
-  for (const Verdict& verdict : verdicts) {
-    nlohmann::ordered_json failures = nlohmann::ordered_json::array();
-    for (const ProofFailure& failure : verdict.proof.failures) {
-      failures.push_back({{"rank", failure.rank},
-                          {"stream", failure.stream},
-                          {"step", failure.step},
-                          {"text", failure.text}});
-    }
-    json["proofs"].push_back({{"collective", name_of(verdict.collective.kind)},
-                              {"algorithm", verdict.algorithm},
-                              {"ranks", verdict.ranks},
-                              {"nodes", verdict.nodes},
-                              {"bytes", verdict.collective.bytes.count()},
-                              {"status", verdict.status},
-                              {"reason", verdict.reason},
-                              {"deadlock", verdict.proof.deadlock},
-                              {"messages", verdict.proof.messages},
-                              {"failures", failures}});
+Verdict verdict_on(const AlgorithmRequest& request, const Collective& collective, const Topology& topology,
+                   ScheduleCache& schedules) {
+  Verdict verdict = verdict_for(request, collective, topology.placement());
+  const auto made = schedule_of(request, collective, topology, schedules);
+  if (const auto* schedule = std::get_if<Schedule>(&made)) {
+    judge(verdict, *schedule);
+  } else {
+    verdict.status = "impossible";
+    verdict.reason = std::get<Impossible>(made).reason;
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return verdict;
 }
 
 const algorithms::AlgorithmInfo& algorithm_named(const std::string& name) {
-  if (const auto* info = algorithms::find(name)) return *info;
-  std::vector<std::string> names;
-  for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
-    names.emplace_back(info.name);
-    if (!info.alias.empty()) names.emplace_back(info.alias);
+  if (const auto* info = find_algorithm(name)) return *info;
+  stop_with(unknown_algorithm("ALGORITHM", name));
+}
+
+// The algorithm with the options that --set algorithm.KEY=VALUE gives, read as in an experiment.
+AlgorithmRequest request_of(const VerifyCommand& command, const Options& options) {
+  std::vector<Override> wanted;
+  for (const Override& each : overrides_of(options)) {
+    if (each.key.rfind("algorithm.", 0) == 0) {
+      wanted.push_back(each);
+    } else if (command.words.cluster.empty()) {
+      throw Stop{ExitCode::usage, "collsim: --set " + each.key + " needs --cluster; without one only " +
+                                      "algorithm.KEY can be set, for instance algorithm.channels=8\n"};
+    }
   }
-  std::string expected = "one of ";
-  for (std::size_t i = 0; i < names.size(); ++i) expected += (i > 0 ? ", " : "") + names[i];
-  stop_with(command_line_error("ALGORITHM", "unknown algorithm " + collsim::quoted(name), expected,
-                               nearest(name, names)));
+  if (!is_algorithm_file(command.algorithm)) algorithm_named(command.algorithm);
+  if (wanted.empty()) return {command.algorithm, {}};
+  const std::string text =
+      "cluster:\n  nodes: 1\n  node:\n    gpus: 2\n    interconnect: {kind: nvswitch, bandwidth: 1 GB/s}\n"
+      "size: 0 B\nalgorithm:\n  name: '" +
+      command.algorithm + "'\n";
+  return read_checked(text, "<command line>", wanted, options.quiet, ReadFor::run)
+      .experiment->algorithms.front();
 }
 
 Collective collective_of(const ClusterWords& words, const algorithms::AlgorithmInfo& info) {
@@ -195,29 +160,39 @@ Collective collective_of(const ClusterWords& words, const algorithms::AlgorithmI
   return collective;
 }
 
-std::vector<Verdict> on_ideal_clusters(const VerifyCommand& command) {
-  const algorithms::AlgorithmInfo& info = algorithm_named(command.algorithm);
-  const Collective collective = collective_of(command.words, info);
+std::vector<Verdict> on_ideal_clusters(const VerifyCommand& command, const AlgorithmRequest& request) {
+  const Collective collective = collective_of(command.words, algorithm_named(request.name));
   std::vector<Verdict> verdicts;
   for (const std::int32_t ranks : rank_counts(command.ranks)) {
-    verdicts.push_back(verdict_of({std::string(info.name), {}}, collective, ideal_clusters(ranks)));
+    Collective rounded = collective;
+    rounded.bytes = rounded_to_parts(collective.kind, collective.bytes, collective.datatype, ranks);
+    if (algorithm_named(request.name).make == nullptr) {
+      ScheduleCache schedules;
+      verdicts.push_back(verdict_on(request, rounded, one_switch(ranks), schedules));
+    } else {
+      verdicts.push_back(verdict_of(request, rounded, ideal_clusters(ranks)));
+    }
   }
   return verdicts;
 }
 
-std::vector<Verdict> on_given_cluster(const VerifyCommand& command, const Options& options) {
+std::vector<Verdict> on_given_cluster(const VerifyCommand& command, const AlgorithmRequest& request,
+                                      const Options& options) {
   ClusterWords words = command.words;
   words.algorithms = command.algorithm;
   if (words.sizes.empty()) words.sizes = "1 MiB";
-  const ReadResult read = read_words(words, overrides_of(options), options.quiet);
+  std::vector<Override> overrides;
+  for (const Override& each : overrides_of(options))
+    if (each.key.rfind("algorithm.", 0) != 0) overrides.push_back(each);
+  const ReadResult read = read_words(words, overrides, options.quiet);
   const Experiment& experiment = *read.experiment;
   const Topology topology = build_topology(read);
+  ScheduleCache schedules;
   std::vector<Verdict> verdicts;
-  for (const AlgorithmRequest& request : experiment.algorithms) {
-    for (const Bytes bytes : experiment.sizes) {
-      const Collective collective{experiment.collective, bytes, experiment.datatype, experiment.reduction};
-      verdicts.push_back(verdict_of(request, collective, {topology.placement()}));
-    }
+  for (AlgorithmRequest each : experiment.algorithms) {
+    if (each.name == request.name) each = request;
+    for (const Bytes bytes : experiment.sizes)
+      verdicts.push_back(verdict_on(each, collsim::collective_of(experiment, bytes), topology, schedules));
   }
   return verdicts;
 }
@@ -225,9 +200,12 @@ std::vector<Verdict> on_given_cluster(const VerifyCommand& command, const Option
 }  // namespace
 
 ExitCode verify(const VerifyCommand& command, const Options& options) {
+  const AlgorithmRequest request = request_of(command, options);
+  if (is_algorithm_file(command.algorithm)) return verify_file(command, request, options);
   OutputFile json(options.json);
-  const std::vector<Verdict> verdicts =
-      command.words.cluster.empty() ? on_ideal_clusters(command) : on_given_cluster(command, options);
+  const std::vector<Verdict> verdicts = command.words.cluster.empty()
+                                            ? on_ideal_clusters(command, request)
+                                            : on_given_cluster(command, request, options);
   const auto proven = std::count_if(verdicts.begin(), verdicts.end(),
                                     [](const Verdict& verdict) { return verdict.proof.proven; });
   if (json.wanted()) json.write(json_of(verdicts));
