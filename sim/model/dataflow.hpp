@@ -164,7 +164,9 @@ enum class DataflowOutcome { finished, deadlock, aborted };
 template <class Memory>
 class Dataflow {
  public:
-  Dataflow(const DataflowGraph& graph, Memory& memory);
+  // With the schedule's slots, or others.
+  Dataflow(const DataflowGraph& graph, Memory& memory) : Dataflow(graph, memory, graph.schedule().slots) {}
+  Dataflow(const DataflowGraph& graph, Memory& memory, std::int32_t slots);
 
   // Runs the streams that touch the cells [first, first + count); the default is all.
   DataflowOutcome run(std::int64_t first = 0, std::int64_t count = std::numeric_limits<std::int32_t>::max());
@@ -271,10 +273,10 @@ class Dataflow {
 };
 
 template <class Memory>
-Dataflow<Memory>::Dataflow(const DataflowGraph& graph, Memory& memory)
+Dataflow<Memory>::Dataflow(const DataflowGraph& graph, Memory& memory, std::int32_t slots)
     : graph_(graph),
       memory_(memory),
-      slots_(graph.schedule().slots),
+      slots_(slots),
       positions_(graph.streams().size()),
       pipes_(graph.connections().size()),
       aggregations_(graph.groups().size()) {

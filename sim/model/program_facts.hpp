@@ -25,6 +25,15 @@ inline bool reads_source(const OperationTemplate& operation) {
          (operation.kind == OperationKind::receive_reduce && operation.from_source);
 }
 
+// The same cells in every trip, be it in input or output. Only what is written alike is recognised.
+inline bool same_cells(const ChunkExpression& a, const ChunkExpression& b) {
+  return a.buffer != Buffer::scratch && b.buffer != Buffer::scratch && a.region_base == b.region_base &&
+         a.origin_base == b.origin_base && a.block_base == b.block_base &&
+         a.region_offset == b.region_offset && a.region_stride == b.region_stride &&
+         a.block_offset == b.block_offset && a.block_stride == b.block_stride &&
+         a.block_modulus == b.block_modulus && a.block_unit == b.block_unit && a.span == b.span;
+}
+
 // Mathematical mod, never negative; mostly without a division. REQUIRES: modulus >= 1
 inline std::int64_t modulo(std::int64_t value, std::int64_t modulus) {
   if (value >= modulus || value < -modulus) value %= modulus;
@@ -48,7 +57,9 @@ struct ProgramFacts {
   std::int64_t sends = 0;
   std::int64_t cell_operations = 0;  // operations times the blocks that each touches
   bool well_formed = true;  // counts and indices in range, no modulus below 1; else nothing else holds
-  bool plain = true;        // sends, receives and waits on output only; blocks counted upwards
+  bool plain =
+      true;  // every operation stays within a cell; no aggregation, no scratch; blocks counted upwards
+  bool reads_input = false;
 
   explicit ProgramFacts(const Program& program) {
     for (const Loop& loop : program.loops) {
@@ -78,8 +89,10 @@ struct ProgramFacts {
       if (operation.kind == OperationKind::send) sends += trips;
     }
     if (is_aggregation(operation.kind) && operation.peer >= 0) groups = std::max(groups, slot + 1);
-    plain = plain && (is_message(operation.kind) || operation.kind == OperationKind::wait) &&
-            !operation.from_source;
+    plain = plain && !is_aggregation(operation.kind) &&
+            (!reads_source(operation) || same_cells(operation.source, operation.chunk));
+    if (operation.kind != OperationKind::send && operation.kind != OperationKind::wait)
+      plain = plain && operation.chunk.buffer == Buffer::output;
     for (const Dependency& dependency : operation.dependencies) {
       well_formed = well_formed && dependency.stream_slot >= 0;
       streams = std::max(streams, static_cast<std::size_t>(dependency.stream_slot + 1));
@@ -89,7 +102,8 @@ struct ProgramFacts {
     for (const std::int8_t slot : {chunk.region_base, chunk.origin_base, chunk.block_base})
       bases = std::max(bases, static_cast<std::size_t>(slot + 1));
     well_formed = well_formed && chunk.block_modulus >= 1;
-    plain = plain && chunk.buffer == Buffer::output && chunk.block_unit >= 1 && chunk.span >= 1;
+    plain = plain && chunk.buffer != Buffer::scratch && chunk.block_unit >= 1 && chunk.span >= 1;
+    reads_input = reads_input || chunk.buffer == Buffer::input;
   }
 };
 

@@ -1,12 +1,14 @@
 #include "sim/model/proof.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "sim/model/contract.hpp"
 #include "sim/model/dataflow.hpp"
 #include "sim/model/program_facts.hpp"
 #include "sim/model/proof_cells.hpp"
+#include "sim/model/proof_numbers.hpp"
 #include "sim/model/proof_orbits.hpp"
 #include "sim/model/proof_order.hpp"
 #include "sim/model/proof_sets.hpp"
@@ -52,21 +54,44 @@ void judge(const DataflowGraph& graph, const std::vector<Conflict>& conflicts, P
 struct Findings {
   std::vector<WrongCell> wrong;
   std::vector<Conflict> conflicts;
+  Numerics numerics;
   bool moves = false;
   bool repeats = true;  // could be done again in other regions: conditions (4) and (5) of proof_slices.hpp
 };
 
-// One pass over the cells [first, first + count). False: the run did not end; the proof says why.
-bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, Findings& findings,
-          Proof& proof) {
-  TokenMemory memory(graph.schedule(), waits_of(graph), graph.single_blocks(), first, count);
-  Dataflow<TokenMemory> run(graph, memory);
+// Runs one pass over the cells [first, first + count). False: it did not end; the proof says why.
+template <class Memory>
+bool run_pass(const DataflowGraph& graph, Memory& memory, std::int64_t first, std::int64_t count,
+              Findings& findings, Proof& proof) {
+  Dataflow<Memory> run(graph, memory);
   const DataflowOutcome outcome = run.run(first, count);
   proof.deadlock = outcome == DataflowOutcome::deadlock;
   proof.failures = run.failures();
   if (outcome != DataflowOutcome::finished) return false;
-  findings.moves = findings.moves || memory.moves();
   findings.repeats = findings.repeats && run.same_chunks() && run.drained();
+  return true;
+}
+
+bool pass_with_numbers(const DataflowGraph& graph, TokenMemory& tokens, std::int64_t first,
+                       std::int64_t count, Findings& findings, Proof& proof) {
+  const auto scope_of = [&graph](std::int32_t stream, const OperationTemplate& operation) {
+    const DataflowGraph::Stream& fixed = graph.streams()[static_cast<std::size_t>(stream)];
+    return graph.groups()[static_cast<std::size_t>(graph.groups_of(fixed)[operation.peer].group)].scope;
+  };
+  NumberMemory numbers(graph.schedule(), scope_of, first, count);
+  TokensAndNumbers both(tokens, numbers);
+  if (!run_pass(graph, both, first, count, findings, proof)) return false;
+  numbers.report(findings.numerics);
+  return true;
+}
+
+bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, bool with_numbers,
+          Findings& findings, Proof& proof) {
+  TokenMemory memory(graph.schedule(), waits_of(graph), graph.single_blocks(), first, count);
+  if (with_numbers ? !pass_with_numbers(graph, memory, first, count, findings, proof)
+                   : !run_pass(graph, memory, first, count, findings, proof))
+    return false;
+  findings.moves = findings.moves || memory.moves();
   memory.find_wrong(findings.wrong);
   const std::size_t room = proof_failures_max - findings.conflicts.size();
   const std::vector<Conflict>& more = memory.conflicts();
@@ -75,7 +100,7 @@ bool pass(const DataflowGraph& graph, std::int64_t first, std::int64_t count, Fi
   return true;
 }
 
-bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
+bool all_passes(const DataflowGraph& graph, bool with_numbers, Findings& findings, Proof& proof) {
   const Schedule& schedule = graph.schedule();
   const std::int64_t output = schedule.layout.cells();
   const std::int64_t cells = output + schedule.layout.scratch_cells();
@@ -85,7 +110,7 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
   if (batch > schedule.layout.blocks()) batch -= batch % schedule.layout.blocks();
   bool whole = cells <= batch || schedule.layout.scratch_regions() > 0;
   for (std::int64_t first = 0; !whole && first < cells; first += batch) {
-    if (!pass(graph, first, std::min(batch, cells - first), findings, proof)) return false;
+    if (!pass(graph, first, std::min(batch, cells - first), with_numbers, findings, proof)) return false;
     whole = findings.moves;
   }
   if (!whole) return true;
@@ -94,23 +119,32 @@ bool all_passes(const DataflowGraph& graph, Findings& findings, Proof& proof) {
     return false;
   }
   findings = Findings{};
-  return pass(graph, 0, cells, findings, proof);
+  return pass(graph, 0, cells, with_numbers, findings, proof);
 }
 
-Proof execute(const Schedule& schedule, Findings& findings) {
+void merge(Numerics& numerics, const Numerics& more) {
+  numerics.same_on_all_ranks = numerics.same_on_all_ranks && more.same_on_all_ranks;
+  numerics.repeats = numerics.repeats && more.repeats;
+  numerics.node_switches_add = numerics.node_switches_add || more.node_switches_add;
+  numerics.fabric_switches_add = numerics.fabric_switches_add || more.fabric_switches_add;
+  numerics.additions_deep = std::max(numerics.additions_deep, more.additions_deep);
+}
+
+Proof execute(const Schedule& schedule, Findings& findings, Numerics* numerics) {
   Proof proof;
   const DataflowGraph graph(schedule);
   proof.messages = graph.messages();
   proof.failures = graph.failures();
   proof.undecided = graph.too_large() && proof.failures.size() == 1;
   if (!proof.failures.empty()) return proof;
-  if (!all_passes(graph, findings, proof)) return proof;
+  if (!all_passes(graph, numerics != nullptr, findings, proof)) return proof;
   proof.deadlock_freedom = DeadlockFreedom::run;
   proof.cells_traced = schedule.layout.cells();
   if (!findings.wrong.empty()) explain(graph, findings.wrong, findings.moves, proof.failures);
   judge(graph, findings.conflicts, proof);
   if (proof.failures.size() > proof_failures_max) proof.failures.resize(proof_failures_max);
   proof.proven = proof.failures.empty();
+  if (proof.proven && numerics != nullptr) merge(*numerics, findings.numerics);
   return proof;
 }
 
@@ -185,22 +219,14 @@ const char* name_of(DeadlockFreedom shown) {
   return "unknown";
 }
 
-Proof prove_cells(const Schedule& schedule) {
+Proof prove_cells(const Schedule& schedule, Numerics* numerics) {
   Findings findings;
-  return execute(schedule, findings);
+  return execute(schedule, findings, numerics);
 }
 
-Proof prove_all_cells(const Schedule& schedule) {
-  auto problem = Contract(schedule).problem();
-  if (!problem) return prove_cells(schedule);
-  Proof proof;
-  proof.failures.push_back(ProofFailure{-1, -1, -1, *std::move(problem)});
-  return proof;
-}
-
-Proof prove_first_slice(const FirstSlice& slice) {
+Proof prove_first_slice(const FirstSlice& slice, Numerics* numerics) {
   Findings findings;
-  Proof proof = execute(slice.schedule, findings);
+  Proof proof = execute(slice.schedule, findings, numerics);
   proof.method = ProofMethod::one_slice;
   proof.messages *= slice.trips;
   if (!proof.proven) return proof;
@@ -209,32 +235,113 @@ Proof prove_first_slice(const FirstSlice& slice) {
   return undecided(proof, "what the first slice does cannot be repeated");
 }
 
-Proof prove(const Schedule& schedule) {
-  if (Contract(schedule).problem()) return prove_all_cells(schedule);  // which says so at once
-  if (schedule.translated && std::int64_t{schedule.translated->streams} * schedule.ranks > work_small)
-    if (auto proof = prove_translated(schedule)) return *std::move(proof);
-  const Size size = size_of(schedule);
-  if (size.streams > proof_streams_max) return too_large(Proof{}, size);
-  if (size.work <= work_small || !size.valid) return prove_all_cells(schedule);
-  std::vector<std::string> unused;  // why other methods were not used
-  if (!schedule.symmetries.empty()) {
-    OrbitProof orbits = prove_by_orbits(schedule, work_max);
-    orbits.proof.messages = size.messages;
-    if (orbits.decided) return orbits.proof;
-    if (size.work > work_max) return too_large(std::move(orbits.proof), size);
-    unused = std::move(orbits.proof.rejected_symmetries);
-  } else if (const auto slice = first_slice(schedule); slice && size.of_slices(slice->trips) <= work_max) {
-    Proof proof = prove_first_slice(*slice);
-    if (proof.proven) return proof;
-  }
-  if (size.work <= work_max) {
-    Proof proof = prove_all_cells(schedule);
-    proof.rejected_symmetries = std::move(unused);
-    return proof;
-  }
+namespace {
+
+// Before another method is tried.
+void forget(Numerics* numerics) {
+  if (numerics != nullptr) *numerics = Numerics{};
+}
+
+Proof prove_large(const Schedule& schedule, const Size& size, Numerics* numerics) {
   Proof proof;
   proof.messages = size.messages;
-  return too_large(std::move(proof), size);
+  if (!schedule.symmetries.empty()) {
+    OrbitProof orbits = prove_by_orbits(schedule, std::min(size.work, work_max), numerics);
+    orbits.proof.messages = size.messages;
+    if (orbits.decided) return orbits.proof;
+    proof = std::move(orbits.proof);
+    forget(numerics);
+  }
+  if (const auto slice = first_slice(schedule); slice && size.of_slices(slice->trips) <= work_max) {
+    Proof sliced = prove_first_slice(*slice, numerics);
+    sliced.rejected_symmetries = proof.rejected_symmetries;
+    if (sliced.proven) return sliced;
+    forget(numerics);
+  }
+  if (size.work > work_max) return too_large(std::move(proof), size);
+  Proof all = prove_cells(schedule, numerics);
+  all.rejected_symmetries = std::move(proof.rejected_symmetries);
+  return all;
+}
+
+Proof prove_checked(const Schedule& schedule, Numerics* numerics) {
+  if (schedule.translated && std::int64_t{schedule.translated->streams} * schedule.ranks > work_small)
+    if (auto proof = prove_translated(schedule, numerics)) return *std::move(proof);
+  forget(numerics);
+  const Size size = size_of(schedule);
+  if (size.streams > proof_streams_max) return too_large(Proof{}, size);
+  if (size.work <= work_small || !size.valid) return prove_cells(schedule, numerics);
+  return prove_large(schedule, size, numerics);
+}
+
+// By one of the methods, if there is a contract to hold the schedule against.
+template <class Method>
+Proof prove_by(const Schedule& schedule, const ProofOptions& options, Method method) {
+  const Contract contract(schedule);
+  Proof proof;
+  if (auto problem = contract.problem()) {
+    proof.failures.push_back(ProofFailure{-1, -1, -1, *std::move(problem)});
+    return proof;
+  }
+  Numerics numerics;
+  const bool follows = options.numerics && contract.sums();
+  proof = method(schedule, follows ? &numerics : nullptr);
+  numerics.known = options.numerics && proof.proven;
+  if (options.numerics && !proof.proven) numerics.reason = "the schedule is not proven";
+  proof.numerics = std::move(numerics);
+  return proof;
+}
+
+// Nothing is moved: for deadlocks.
+struct NoMemory {
+  struct Payload {};
+  void begin(const Step&) {}
+  Payload read(const Step&, const Chunk&) { return {}; }
+  void write(const Step&, const Chunk&, Payload, bool) {}
+  void write_sum(const Step&, const Chunk&, Payload, const Chunk&) {}
+  void release(Payload, const Chunk&) {}
+  void join(Payload&, const Chunk&, Payload, const Chunk&) {}
+  void local(const Step&, const Chunk&) {}
+  void drained(Post, const std::vector<Post>&) {}
+};
+
+DataflowOutcome outcome_with(const DataflowGraph& graph, std::int32_t slots) {
+  NoMemory memory;
+  return Dataflow<NoMemory>(graph, memory, slots).run();
+}
+
+}  // namespace
+
+Proof prove_all_cells(const Schedule& schedule, const ProofOptions& options) {
+  return prove_by(schedule, options, prove_cells);
+}
+
+Proof prove(const Schedule& schedule, const ProofOptions& options) {
+  return prove_by(schedule, options, prove_checked);
+}
+
+SmallestSlots smallest_slots(const Schedule& schedule) {
+  constexpr std::int64_t slots_work_max = 30'000'000;
+  constexpr std::int32_t unbounded = std::numeric_limits<std::int32_t>::max();
+  if (const Size size = size_of(schedule); !size.valid || size.work > slots_work_max) return {};
+  Schedule with_slots = schedule;
+  with_slots.slots = 1;  // malformed with none
+  const DataflowGraph graph(with_slots);
+  if (!graph.failures().empty()) return {};
+  const DataflowOutcome best = outcome_with(graph, unbounded);
+  if (best == DataflowOutcome::aborted) return {};
+  if (best == DataflowOutcome::deadlock) return {true, std::nullopt};
+  std::int32_t too_few = 0;
+  std::int32_t enough = 1;
+  while (outcome_with(graph, enough) == DataflowOutcome::deadlock) {
+    too_few = enough;
+    enough *= 2;
+  }
+  while (enough - too_few > 1) {
+    const std::int32_t middle = too_few + (enough - too_few) / 2;
+    (outcome_with(graph, middle) == DataflowOutcome::deadlock ? too_few : enough) = middle;
+  }
+  return {true, enough};
 }
 
 }  // namespace collsim

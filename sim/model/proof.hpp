@@ -26,9 +26,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/model/numerics.hpp"
 #include "sim/model/schedule.hpp"
 
 namespace collsim {
@@ -61,10 +63,23 @@ struct Proof {
   std::int64_t symmetries = 0;                   // verified and used
   std::int64_t cells_traced = 0;                 // cells of the layout whose contents were followed
   std::vector<std::string> rejected_symmetries;  // published, but not used, and why
+  Numerics numerics;                             // known only if asked for, and if proven
 };
 
-Proof prove(const Schedule& schedule);
+struct ProofOptions {
+  bool numerics = false;  // follow the order of additions too, in the same pass: up to twice the time
+};
+
+Proof prove(const Schedule& schedule, const ProofOptions& options = {});
 // All cells, whatever it costs; to compare with.
-Proof prove_all_cells(const Schedule& schedule);
+Proof prove_all_cells(const Schedule& schedule, const ProofOptions& options = {});
+
+// The smallest number of slots a connection with which the schedule does not deadlock (more never hurt).
+struct SmallestSlots {
+  bool known = false;                 // else malformed, or more than 3e7 operations
+  std::optional<std::int32_t> slots;  // nothing: it deadlocks with any
+};
+// By executing it without contents: O(operations * log slots).
+SmallestSlots smallest_slots(const Schedule& schedule);
 
 }  // namespace collsim

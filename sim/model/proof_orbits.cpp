@@ -55,6 +55,8 @@ OrbitPlan::OrbitPlan(const Schedule& its_schedule)
   for (const ProgramFacts& program : facts)
     if (!program.well_formed || !program.plain)
       refusal = "aggregations, copies and scratch are followed only in all cells at once";
+  for (const ProgramFacts& program : facts)
+    if (program.reads_input && schedule.in_place) refusal = "a schedule in place has no input to read";
   if (schedule.slots < 1) refusal = "a connection needs at least one slot";
   if (schedule.layout.cells() > cells_max) refusal = "there are more cells than a proof can follow";
   if (!refusal.empty() || !number_streams()) return;
@@ -98,7 +100,9 @@ std::size_t OrbitPlan::part_of_region(std::int32_t region) const {
 
 // Verifies a symmetry and gives it its part.
 void OrbitPlan::use(const Symmetry& symmetry) {
-  if (auto reason = verify_symmetry(schedule, symmetry)) {
+  auto reason = verify_symmetry(schedule, symmetry);
+  if (!reason) reason = verify_contract(schedule, symmetry);
+  if (reason) {
     rejected.push_back(*reason);
     return;
   }
@@ -157,7 +161,7 @@ void OrbitProof::fail(Rank rank, std::int32_t stream, std::int64_t step, const s
   proof.failures.push_back(ProofFailure{rank, stream, step, place + ": " + text});
 }
 
-OrbitProof prove_by_orbits(const Schedule& schedule, std::int64_t work_max) {
+OrbitProof prove_by_orbits(const Schedule& schedule, std::int64_t work_max, Numerics* numerics) {
   OrbitProof result;
   OrbitPlan plan(schedule);
   result.proof.method = ProofMethod::one_cell_an_orbit;
@@ -174,7 +178,7 @@ OrbitProof prove_by_orbits(const Schedule& schedule, std::int64_t work_max) {
   for (std::int32_t cell = 0; cell < schedule.layout.cells(); ++cell) {
     if (!plan.cells.is_root(cell)) continue;
     ++result.proof.cells_traced;
-    trace_cell(plan, cell / blocks, cell % blocks, result);
+    trace_cell(plan, cell / blocks, cell % blocks, result, numerics);
     if (result.proof.failures.size() >= proof_failures_max) break;
   }
   result.proof.proven = result.proof.failures.empty();

@@ -3,11 +3,15 @@
 // Parts       The streams and regions of the published symmetries divide the schedule into parts, which share
 //             no region, connection or dependency (checked); what no verified symmetry speaks of is the last
 //             part. A part without symmetries has orbits of one: all its cells are traced.
+// Contract    A symmetry is used only if it maps what the collective gives and wants onto itself as well: the
+// root
+//             stays, the image of a part belongs to the image of its owner (symmetry.hpp).
 // Pairing     Every end of a connection of one representative an orbit of streams has exactly one other end,
 //             found among all streams of the peer rank, and the n-th send and the n-th receive name the same
 //             blocks for all n (affine expressions, compared loop by loop). A verified permutation carries
-//             this to the whole orbit. So messages move every cell to the same cell, and cells are
-//             independent of each other.
+//             this to the whole orbit. So messages move every cell to the same cell, in output or from input,
+//             and cells are independent of each other. Copies and sums of two operands on one rank are
+//             followed where both are the same cell, of input and output.
 // Deadlock    The quotient: one stream an orbit, one connection an orbit of connections, with the schedule's
 //             slots. Let all streams of an orbit step together. At the start, counters are equal in an orbit;
 //             whether a step is possible depends only on counters (operations done by streams of the same
@@ -22,7 +26,8 @@
 //             dependency in that stream. This is less than what orders the schedule, but each access must
 //             still be shown to follow the conflicting one before it (proof_tokens.hpp) by order that holds
 //             in the schedule; then every run has the order of the trace, and its values.
-// Refusals    Aggregations, copies and scratch; contents that move between cells; expressions that are not
+// Refusals    Aggregations, copies between cells and scratch; contents that move between cells; expressions
+// that are not
 //             shown alike; order that is not shown by dependencies or values.
 // Complexity  O(streams) for each symmetry; O(streams of the part + accesses * log) time and memory a cell
 //             traced; O(operations of the representatives) for the quotient.
@@ -93,9 +98,11 @@ struct OrbitProof {
 
 // False: `result` says what is wrong or refused.
 bool run_quotient(OrbitPlan& plan, OrbitProof& result);
-bool trace_cell(const OrbitPlan& plan, std::int32_t region, std::int32_t block, OrbitProof& result);
+// Adds what it finds to `numerics`, if that is given.
+bool trace_cell(const OrbitPlan& plan, std::int32_t region, std::int32_t block, OrbitProof& result,
+                Numerics* numerics);
 
 // work_max: cell operations and bindings that it may cost; about 10^7 a second.
-OrbitProof prove_by_orbits(const Schedule& schedule, std::int64_t work_max);
+OrbitProof prove_by_orbits(const Schedule& schedule, std::int64_t work_max, Numerics* numerics = nullptr);
 
 }  // namespace collsim

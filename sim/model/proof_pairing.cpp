@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/model/dataflow.hpp"
 #include "sim/model/program_facts.hpp"
 
 namespace collsim {
@@ -64,7 +65,7 @@ std::int64_t origin_of(const Sequence& side, const ChunkExpression& chunk) {
 bool alike(const Sequence& a, const Sequence& b, std::size_t item, std::int64_t trips) {
   const ChunkExpression& left = a.item(item);
   const ChunkExpression& right = b.item(item);
-  if (!(resolve(left, a.bases(), a.trip()) == resolve(right, b.bases(), b.trip()))) return false;
+  if (!same_cells(resolve(left, a.bases(), a.trip()), resolve(right, b.bases(), b.trip()))) return false;
   if (trips == 1) return true;
   if (left.region_stride != right.region_stride) return false;
   const std::int64_t modulus = left.block_modulus;
@@ -94,7 +95,8 @@ std::optional<Unpaired> first_unpaired(const PeerEnd& sender, const PeerEnd& rec
       }
     }
     if (--budget < 0) return Unpaired{message, false, {}, {}};
-    if (!(sent.chunk() == received.chunk())) return Unpaired{message, true, sent.chunk(), received.chunk()};
+    if (!same_cells(sent.chunk(), received.chunk()))
+      return Unpaired{message, true, sent.chunk(), received.chunk()};
     sent.next_message();
     received.next_message();
     ++message;

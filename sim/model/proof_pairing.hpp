@@ -23,9 +23,9 @@ struct Unpaired {
   Chunk received;
 };
 
-// Nothing if the n-th send and the n-th receive are of the same chunk for all n. Loops are compared as a
-// whole where both sides repeat alike, message by message otherwise, at most `budget` of them (which it
-// counts down). REQUIRES: as many sends as receives.
+// Nothing if the n-th send and the n-th receive are of the same cells for all n, in output or from input.
+// Loops are compared as a whole where both sides repeat alike, message by message otherwise, at most `budget`
+// of them (which it counts down). REQUIRES: as many sends as receives.
 std::optional<Unpaired> first_unpaired(const PeerEnd& sender, const PeerEnd& receiver, std::int64_t& budget);
 
 }  // namespace collsim

@@ -401,7 +401,7 @@ bool Quotient::step(std::int32_t number, const OperationTemplate& operation) {
     other.waiters.push_back(number);
     return false;
   }
-  if (operation.kind == OperationKind::wait) return true;
+  if (!is_message(operation.kind)) return true;
   const auto slot = static_cast<std::size_t>(operation.peer);
   const bool sends = operation.kind == OperationKind::send;
   Link& link = links_[static_cast<std::size_t>(sends ? stream.out[slot] : stream.in[slot])];

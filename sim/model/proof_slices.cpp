@@ -40,8 +40,19 @@ struct BaseUse {
 };
 
 bool moves_with_the_slice(const ChunkExpression& chunk, std::int64_t trips) {
-  return chunk.buffer == Buffer::output && chunk.region_stride == 1 && chunk.region_offset % trips == 0 &&
+  return chunk.buffer != Buffer::scratch && chunk.region_stride == 1 && chunk.region_offset % trips == 0 &&
          chunk.block_stride % chunk.block_modulus == 0;
+}
+
+// Whether the parts of all slices belong to the same ranks.
+bool same_owners(const Schedule& schedule, std::int64_t trips) {
+  const std::int32_t regions = schedule.owner ? schedule.layout.regions() : 0;
+  for (std::int32_t region = 0; region < regions; ++region)
+    for (std::int32_t block = 0; block < schedule.layout.blocks(); ++block) {
+      const auto first = static_cast<std::int32_t>(region - region % trips);
+      if (schedule.owner(region, block) != schedule.owner(first, block)) return false;
+    }
+  return true;
 }
 
 // Reduces a program to its first trip, with regions counted in slices; and lists the bases that are regions.
@@ -60,7 +71,7 @@ bool reduce(Program& program, const ProgramFacts& facts, std::vector<std::size_t
   };
   for (OperationTemplate& operation : loop.body) {
     if (operation.kind != OperationKind::wait && !reduce_chunk(operation.chunk)) return false;
-    if (is_local(operation.kind) && !reduce_chunk(operation.source)) return false;
+    if (reads_source(operation) && !reduce_chunk(operation.source)) return false;
   }
   loop.trips = 1;
   for (std::size_t slot = 0; slot < bases.region.size(); ++slot) {
@@ -135,12 +146,17 @@ std::optional<FirstSlice> first_slice(const Schedule& schedule) {
   std::vector<std::vector<std::size_t>> region_bases(facts.size());
   for (std::size_t program = 0; program < facts.size(); ++program)
     if (!reduce(slice.schedule.programs[program], facts[program], region_bases[program])) return std::nullopt;
+  if (!same_owners(schedule, trips)) return std::nullopt;
   RankCheck check(schedule, facts, region_bases, trips);
   for (Rank rank = 0; rank < schedule.ranks; ++rank)
     if (!check.alike(rank)) return std::nullopt;
   // Sizes do not matter: chunks are compared as they are.
   const auto regions = static_cast<std::int32_t>(schedule.layout.regions() / trips);
   slice.schedule.layout = Layout(0, 1, {regions}, schedule.layout.blocks());
+  if (schedule.owner)
+    slice.schedule.owner = [owner = schedule.owner, trips](std::int32_t region, std::int32_t block) {
+      return owner(static_cast<std::int32_t>(region * trips), block);
+    };
   slice.schedule.bind = [bind = schedule.bind, bases = std::move(region_bases), trips](
                             Rank rank, std::int32_t stream, Binding& binding) {
     bind(rank, stream, binding);

@@ -3,8 +3,9 @@
 //
 // Alike       A number T > 1 of trips, such that (1) every stream has one loop, of T trips, or none; (2) trip
 // k
-//             of every stream touches only regions k modulo T of the output, always the same blocks: region =
-//             q * T + k; (3) every dependency of trip k names an operation of trip k. Verified on the
+//             of every stream touches only regions k modulo T of the vector, always the same blocks: region =
+//             q * T + k; (3) every dependency of trip k names an operation of trip k;
+//             and the parts of all slices belong to the same ranks. Verified on the
 //             programs and on every binding. first_slice() is trip 0 alone, with region q * T called q.
 // Executed    All cells of the first slice (proof.hpp). Beside that it must be proven, (4) what is sent,
 // posted,
@@ -44,6 +45,7 @@ struct FirstSlice {
 std::optional<FirstSlice> first_slice(const Schedule& schedule);
 
 // Of the whole schedule, by its first slice. If not proven, the whole may still be right.
-Proof prove_first_slice(const FirstSlice& slice);
+// Adds what it finds to `numerics`, if that is given.
+Proof prove_first_slice(const FirstSlice& slice, Numerics* numerics = nullptr);
 
 }  // namespace collsim

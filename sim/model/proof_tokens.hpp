@@ -56,8 +56,9 @@ struct Conflict {
   Chunk chunk;
 };
 
-// Values of messages that span several cells. Blocks of a power of two words, reused.
-class WordPool {
+// Values of messages that span several cells. Blocks of a power of two items, reused.
+template <class Item>
+class BlockPool {
  public:
   std::size_t allocate(std::size_t count) {
     std::vector<std::size_t>& spare = free_[size_class(count)];
@@ -66,18 +67,18 @@ class WordPool {
       spare.pop_back();
       return offset;
     }
-    const std::size_t offset = words_.size();
-    words_.resize(offset + (std::size_t{1} << size_class(count)));
+    const std::size_t offset = items_.size();
+    items_.resize(offset + (std::size_t{1} << size_class(count)));
     return offset;
   }
   void release(std::size_t offset, std::size_t count) { free_[size_class(count)].push_back(offset); }
-  std::uint64_t* at(std::size_t offset) { return words_.data() + offset; }
+  Item* at(std::size_t offset) { return items_.data() + offset; }
 
  private:
   static std::size_t size_class(std::size_t count) {
     return static_cast<std::size_t>(std::bit_width(count - 1));
   }
-  std::vector<std::uint64_t> words_;
+  std::vector<Item> items_;
   std::array<std::vector<std::size_t>, 64> free_;
 };
 
@@ -320,7 +321,7 @@ class TokenMemory {
   std::vector<TokenCell> cells_;
   std::vector<std::uint64_t> expected_;  // [cell - first]: the sum of what is given
   std::vector<Rank> givers_;             // [cell - first]
-  WordPool pool_;
+  BlockPool<std::uint64_t> pool_;
   std::unordered_map<std::uint64_t, std::vector<Post>> more_;  // reads beside the one in TokenCell
   std::vector<Conflict> conflicts_;
   bool moves_ = false;

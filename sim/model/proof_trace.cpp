@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/model/dataflow.hpp"
+#include "sim/model/proof_numbers.hpp"
 #include "sim/model/proof_orbits.hpp"
 #include "sim/model/proof_tokens.hpp"
 
@@ -85,7 +86,7 @@ struct Access {
   const OperationTemplate* operation = nullptr;
   std::int64_t trip = 0;
   std::uint32_t index = 0;  // in the stream
-  std::int32_t end = -1;    // first Ends, then the connection's number
+  std::int32_t end = -1;    // first Ends, then the connection's number; -1: an operation of one rank
 };
 
 struct Traced {
@@ -111,18 +112,30 @@ struct End {
   auto key() const { return std::tuple(source, target, channel, receives); }
 };
 
+// For order by way of other streams, which need not touch the cell; bound when it is asked for.
+class BoundStreams {
+ public:
+  explicit BoundStreams(const OrbitPlan& plan) : plan_(plan) {}
+  StreamWaits waits_of(std::int32_t number);
+
+ private:
+  const OrbitPlan& plan_;
+  std::unordered_map<std::int32_t, std::pair<const Program*, std::vector<std::int32_t>>> bound_;
+};
+
+template <class Memory>
 class CellTrace {
  public:
-  CellTrace(const OrbitPlan& plan, std::int32_t region, std::int32_t block, OrbitProof& result)
+  CellTrace(const OrbitPlan& plan, std::int32_t region, std::int32_t block, Memory& memory,
+            OrbitProof& result)
       : plan_(plan),
         schedule_(plan.schedule),
         region_(region),
         block_(block),
-        cell_(std::int64_t{region} * plan.schedule.layout.blocks() + block),
         result_(result),
-        memory_(
-            plan.schedule, [this](std::int32_t stream) { return waits_of_stream(stream); }, true, cell_, 1) {}
+        memory_(memory) {}
 
+  // False: `result` says why the cell cannot be followed to the end.
   bool run() {
     collect();
     if (!connect()) return false;
@@ -134,7 +147,7 @@ class CellTrace {
         run_stream(next);
       }
     }
-    return judge();
+    return all_reached();
   }
 
  private:
@@ -145,7 +158,7 @@ class CellTrace {
     bool receiver_waits = false;
   };
   struct Message {
-    std::uint64_t payload = 0;
+    typename Memory::Payload payload{};
     std::int32_t next = -1;
   };
 
@@ -158,16 +171,14 @@ class CellTrace {
   bool waits(std::int32_t stream, const Access& access);
   void wake_waiters(Traced& stream);
   std::int32_t traced_of(std::int32_t number) const;
-  bool judge();
-  StreamWaits waits_of_stream(std::int32_t number);
+  bool all_reached();
 
   const OrbitPlan& plan_;
   const Schedule& schedule_;
   const std::int32_t region_;
   const std::int32_t block_;
-  const std::int64_t cell_;
   OrbitProof& result_;
-  TokenMemory memory_;
+  Memory& memory_;
   std::vector<Traced> traced_;  // by rising number
   std::vector<Access> accesses_;
   std::vector<std::int32_t> targets_;
@@ -178,11 +189,11 @@ class CellTrace {
   std::vector<std::int32_t> ready_;
   std::vector<std::int64_t> trips_;        // scratch of find_accesses
   std::vector<std::int32_t> end_of_slot_;  // scratch of add_stream: 2 * slot + receives
-  std::unordered_map<std::int32_t, std::pair<const Program*, std::vector<std::int32_t>>> bound_;
 };
 
 // The accesses of all streams of the cell's part.
-void CellTrace::collect() {
+template <class Memory>
+void CellTrace<Memory>::collect() {
   const std::size_t part = plan_.part_of_region(region_);
   const bool rest = part == plan_.parts.size();
   // A cell that goes round and back is touched four times by a rank, in two streams.
@@ -205,7 +216,8 @@ void CellTrace::collect() {
   }
 }
 
-void CellTrace::add_stream(Rank rank, std::int32_t local, const Binding& binding) {
+template <class Memory>
+void CellTrace<Memory>::add_stream(Rank rank, std::int32_t local, const Binding& binding) {
   const auto first = static_cast<std::uint32_t>(accesses_.size());
   const Program& program = schedule_.programs[static_cast<std::size_t>(binding.program)];
   find_accesses(program, binding);
@@ -223,6 +235,7 @@ void CellTrace::add_stream(Rank rank, std::int32_t local, const Binding& binding
   end_of_slot_.assign(2 * facts.peers.size(), -1);
   for (std::uint32_t i = first; i < stream.last; ++i) {
     Access& access = accesses_[i];
+    if (!is_message(access.operation->kind)) continue;
     const bool receives = is_receive(access.operation->kind);
     std::int32_t& end = end_of_slot_[2 * static_cast<std::size_t>(access.operation->peer) + receives];
     if (end < 0) {
@@ -236,7 +249,8 @@ void CellTrace::add_stream(Rank rank, std::int32_t local, const Binding& binding
   traced_.push_back(stream);
 }
 
-void CellTrace::find_accesses(const Program& program, const Binding& binding) {
+template <class Memory>
+void CellTrace<Memory>::find_accesses(const Program& program, const Binding& binding) {
   std::int64_t before = 0;
   for (const Loop& loop : program.loops) {
     const auto length = static_cast<std::int64_t>(loop.body.size());
@@ -255,7 +269,8 @@ void CellTrace::find_accesses(const Program& program, const Binding& binding) {
   }
 }
 
-bool CellTrace::connect() {
+template <class Memory>
+bool CellTrace<Memory>::connect() {
   std::sort(ends_.begin(), ends_.end(), [](const End& a, const End& b) { return a.key() < b.key(); });
   std::vector<std::int32_t> pipe_of(ends_.size());
   for (std::size_t i = 0; i < ends_.size(); i += 2) {
@@ -271,17 +286,20 @@ bool CellTrace::connect() {
     pipe_of[static_cast<std::size_t>(ends_[i].number)] = pipe;
     pipe_of[static_cast<std::size_t>(ends_[i + 1].number)] = pipe;
   }
-  for (Access& access : accesses_) access.end = pipe_of[static_cast<std::size_t>(access.end)];
+  for (Access& access : accesses_)
+    if (access.end >= 0) access.end = pipe_of[static_cast<std::size_t>(access.end)];
   return true;
 }
 
-std::int32_t CellTrace::traced_of(std::int32_t number) const {
+template <class Memory>
+std::int32_t CellTrace<Memory>::traced_of(std::int32_t number) const {
   const auto at = std::lower_bound(traced_.begin(), traced_.end(), number,
                                    [](const Traced& a, std::int32_t b) { return a.number < b; });
   return at != traced_.end() && at->number == number ? static_cast<std::int32_t>(at - traced_.begin()) : -1;
 }
 
-void CellTrace::run_stream(std::int32_t stream) {
+template <class Memory>
+void CellTrace<Memory>::run_stream(std::int32_t stream) {
   Traced& at = traced_[static_cast<std::size_t>(stream)];
   while (at.next < at.last) {
     const Access& access = accesses_[at.next];
@@ -293,7 +311,8 @@ void CellTrace::run_stream(std::int32_t stream) {
 }
 
 // Whether a stream that it depends on has accesses to come up to the operation that it waits for.
-bool CellTrace::waits(std::int32_t stream, const Access& access) {
+template <class Memory>
+bool CellTrace<Memory>::waits(std::int32_t stream, const Access& access) {
   Traced& own = traced_[static_cast<std::size_t>(stream)];
   for (const Dependency& dependency : access.operation->dependencies) {
     const auto slot = own.first_target + static_cast<std::uint32_t>(dependency.stream_slot);
@@ -311,7 +330,8 @@ bool CellTrace::waits(std::int32_t stream, const Access& access) {
   return false;
 }
 
-void CellTrace::wake_waiters(Traced& stream) {
+template <class Memory>
+void CellTrace<Memory>::wake_waiters(Traced& stream) {
   std::int32_t waiter = std::exchange(stream.first_waiter, -1);
   while (waiter >= 0) {
     ready_.push_back(waiter);
@@ -319,7 +339,8 @@ void CellTrace::wake_waiters(Traced& stream) {
   }
 }
 
-bool CellTrace::step(std::int32_t stream, const Access& access) {
+template <class Memory>
+bool CellTrace<Memory>::step(std::int32_t stream, const Access& access) {
   const Traced& at = traced_[static_cast<std::size_t>(stream)];
   Step step;
   step.stream = at.number;
@@ -328,7 +349,12 @@ bool CellTrace::step(std::int32_t stream, const Access& access) {
   step.operation = access.operation;
   step.trip = access.trip;
   step.waits = targets_.data() + at.first_target;
-  step.chunk = Chunk{Buffer::output, region_, block_, 1};
+  step.chunk = Chunk{access.operation->chunk.buffer, region_, block_, 1};
+  const Chunk source{access.operation->source.buffer, region_, block_, 1};
+  if (access.end < 0) {
+    memory_.local(step, source);
+    return true;
+  }
   Pipe& pipe = pipes_[static_cast<std::size_t>(access.end)];
   if (access.operation->kind == OperationKind::send) {
     std::int32_t number = free_message_;
@@ -350,44 +376,52 @@ bool CellTrace::step(std::int32_t stream, const Access& access) {
   }
   const std::int32_t number = pipe.head;
   Message& message = messages_[static_cast<std::size_t>(number)];
-  memory_.write(step, step.chunk, message.payload, access.operation->kind == OperationKind::receive_reduce);
+  if (access.operation->from_source && access.operation->kind == OperationKind::receive_reduce)
+    memory_.write_sum(step, step.chunk, message.payload, source);
+  else
+    memory_.write(step, step.chunk, message.payload, access.operation->kind == OperationKind::receive_reduce);
   pipe.head = std::exchange(message.next, free_message_);
   free_message_ = number;
   return true;
 }
 
-bool CellTrace::judge() {
+template <class Memory>
+bool CellTrace<Memory>::all_reached() {
   for (const Traced& stream : traced_)
     if (stream.next < stream.last) {
       const std::int32_t local = stream.number - plan_.start[static_cast<std::size_t>(stream.rank)];
       result_.fail(stream.rank, local, accesses_[stream.next].index, "it is never reached");
       return false;
     }
-  const std::string text = text_of(Chunk{Buffer::output, region_, block_, 1});
-  std::vector<WrongCell> wrong;
-  memory_.find_wrong(wrong);
-  for (const WrongCell& cell : wrong)
-    result_.fail(cell.rank, -1, -1, text + " does not hold every contribution exactly once");
-  for (const Conflict& conflict : memory_.conflicts()) {
-    if (wrong.empty()) result_.decided = false;
-    const std::int32_t start = plan_.start[static_cast<std::size_t>(conflict.rank)];
-    result_.fail(conflict.rank, conflict.later.stream - start, conflict.later.index,
-                 "the access to " + text + " cannot be shown to be ordered after step " +
-                     std::to_string(conflict.earlier.index) + " of stream " +
-                     std::to_string(conflict.earlier.stream - start));
-  }
-  return wrong.empty() && memory_.conflicts().empty();
+  return true;
 }
 
-// For order by way of other streams, which need not touch the cell; bound when it is asked for.
-StreamWaits CellTrace::waits_of_stream(std::int32_t number) {
+bool judge(const OrbitPlan& plan, const TokenMemory& memory, const std::string& text, OrbitProof& result) {
+  std::vector<WrongCell> wrong;
+  memory.find_wrong(wrong);
+  for (const WrongCell& cell : wrong)
+    result.fail(cell.rank, -1, -1,
+                text + (Contract(plan.schedule).sums() ? " does not hold every contribution exactly once"
+                                                       : " does not hold what the collective wants there"));
+  for (const Conflict& conflict : memory.conflicts()) {
+    if (wrong.empty()) result.decided = false;
+    const std::int32_t start = plan.start[static_cast<std::size_t>(conflict.rank)];
+    result.fail(conflict.rank, conflict.later.stream - start, conflict.later.index,
+                "the access to " + text + " cannot be shown to be ordered after step " +
+                    std::to_string(conflict.earlier.index) + " of stream " +
+                    std::to_string(conflict.earlier.stream - start));
+  }
+  return wrong.empty() && memory.conflicts().empty();
+}
+
+StreamWaits BoundStreams::waits_of(std::int32_t number) {
   const auto [at, added] = bound_.try_emplace(number);
   if (added) {
     const Rank rank = plan_.rank_of(number);
     const std::int32_t start = plan_.start[static_cast<std::size_t>(rank)];
     Binding binding;
-    schedule_.bind(rank, number - start, binding);
-    at->second.first = &schedule_.programs[static_cast<std::size_t>(binding.program)];
+    plan_.schedule.bind(rank, number - start, binding);
+    at->second.first = &plan_.schedule.programs[static_cast<std::size_t>(binding.program)];
     for (const std::int32_t stream : binding.streams) at->second.second.push_back(start + stream);
   }
   return StreamWaits{at->second.first, at->second.second.data()};
@@ -395,8 +429,25 @@ StreamWaits CellTrace::waits_of_stream(std::int32_t number) {
 
 }  // namespace
 
-bool trace_cell(const OrbitPlan& plan, std::int32_t region, std::int32_t block, OrbitProof& result) {
-  return CellTrace(plan, region, block, result).run();
+bool trace_cell(const OrbitPlan& plan, std::int32_t region, std::int32_t block, OrbitProof& result,
+                Numerics* numerics) {
+  const Schedule& schedule = plan.schedule;
+  const std::int64_t cell = std::int64_t{region} * schedule.layout.blocks() + block;
+  BoundStreams bound(plan);
+  TokenMemory tokens(
+      schedule, [&bound](std::int32_t stream) { return bound.waits_of(stream); }, true, cell, 1);
+  const std::string text = text_of(Chunk{Buffer::output, region, block, 1});
+  if (numerics == nullptr)
+    return CellTrace<TokenMemory>(plan, region, block, tokens, result).run() &&
+           judge(plan, tokens, text, result);
+  NumberMemory numbers(
+      schedule, [](std::int32_t, const OperationTemplate&) { return AggregationScope::node; }, cell, 1);
+  TokensAndNumbers both(tokens, numbers);
+  if (!CellTrace<TokensAndNumbers>(plan, region, block, both, result).run() ||
+      !judge(plan, tokens, text, result))
+    return false;
+  numbers.report(*numerics);
+  return true;
 }
 
 }  // namespace collsim

@@ -90,7 +90,7 @@ class TranslatedProof {
   explicit TranslatedProof(const Schedule& schedule)
       : schedule_(schedule), translation_(schedule.translated->translation) {}
 
-  std::optional<Proof> run() {
+  std::optional<Proof> run(Numerics* numerics) {
     if (!has_form(schedule_) || !expand()) return std::nullopt;
     proof_.method = ProofMethod::one_cell_an_orbit;
     proof_.messages = rank_0_.sends * schedule_.ranks;
@@ -105,7 +105,7 @@ class TranslatedProof {
     for (std::int32_t region = 0; region < schedule_.layout.regions(); ++region) {
       std::optional<Schedule> cell = cell_of(region);
       if (!cell) return std::nullopt;
-      const Proof traced = prove_cells(*cell);
+      const Proof traced = prove_cells(*cell, numerics);
       if (!traced.proven) return std::nullopt;
       ++proof_.cells_traced;
     }
@@ -467,9 +467,9 @@ std::optional<Schedule> TranslatedProof::cell_of(std::int32_t region) const {
 
 }  // namespace
 
-std::optional<Proof> prove_translated(const Schedule& schedule) {
+std::optional<Proof> prove_translated(const Schedule& schedule, Numerics* numerics) {
   if (!schedule.translated) return std::nullopt;
-  return TranslatedProof(schedule).run();
+  return TranslatedProof(schedule).run(numerics);
 }
 
 }  // namespace collsim

@@ -34,6 +34,7 @@ namespace collsim {
 
 // Nothing where it is refused: nothing is said about the schedule then. Else a proof, or what is wrong: ends
 // that do not pair up, or a deadlock.
-std::optional<Proof> prove_translated(const Schedule& schedule);
+// Adds what it finds to `numerics`, if that is given.
+std::optional<Proof> prove_translated(const Schedule& schedule, Numerics* numerics = nullptr);
 
 }  // namespace collsim

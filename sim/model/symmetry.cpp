@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/model/contract.hpp"
 #include "sim/model/program_facts.hpp"
 
 namespace collsim {
@@ -64,6 +65,13 @@ bool maps(const Symmetry& symmetry, const ChunkExpression& chunk, std::int64_t t
   const bool wanders = chunk.region_stride != 0 && trips > 1;
   if (turns(symmetry.region) ? wanders || image != symmetry.region(region) : image != region) return false;
   return maps_blocks(symmetry.block, chunk, trips, from, to);
+}
+
+// Whether the chunk is the same with both bases, in all trips.
+bool stays(const ChunkExpression& chunk, std::int64_t trips, const std::int64_t* from,
+           const std::int64_t* to) {
+  return base_of(from, chunk.region_base) == base_of(to, chunk.region_base) &&
+         maps_blocks(Rotation{}, chunk, trips, from, to);
 }
 
 class Verifier {
@@ -199,8 +207,12 @@ class Verifier {
       if (loop.trips == 0) continue;
       for (const OperationTemplate& operation : loop.body) {
         const auto moves = [&](const ChunkExpression& chunk) {
-          return chunk.buffer == Buffer::output && chunk.block_unit >= 1 && chunk.span >= 1 &&
-                 maps(symmetry_, chunk, loop.trips, from.bases.data(), to.bases.data());
+          if (chunk.block_unit < 1 || chunk.span < 1) return false;
+          const bool moved = maps(symmetry_, chunk, loop.trips, from.bases.data(), to.bases.data());
+          if (chunk.buffer != Buffer::scratch) return moved;
+          scratch_moves_ = scratch_moves_ && moved;
+          scratch_stays_ = scratch_stays_ && stays(chunk, loop.trips, from.bases.data(), to.bases.data());
+          return scratch_moves_ || scratch_stays_;
         };
         if (operation.kind == OperationKind::wait) continue;
         if (!moves(operation.chunk) || (reads_source(operation) && !moves(operation.source)))
@@ -248,6 +260,8 @@ class Verifier {
   std::vector<Rank> images_;
   std::vector<char> hit_;
   std::vector<char> used_groups_;
+  bool scratch_moves_ = true;  // all its chunks so far
+  bool scratch_stays_ = true;
   std::optional<std::string> text_;
 };
 
@@ -258,6 +272,30 @@ std::vector<ProgramFacts> facts_of_programs(const Schedule& schedule) {
   facts.reserve(schedule.programs.size());
   for (const Program& program : schedule.programs) facts.emplace_back(program);
   return facts;
+}
+
+std::optional<std::string> verify_contract(const Schedule& schedule, const Symmetry& symmetry) {
+  const CollectiveKind kind = Contract(schedule).kind();
+  const auto refuse = [&](const std::string& text) { return symmetry.name + ": " + text; };
+  if (has_root(kind) && symmetry.rank(schedule.collective.root) != schedule.collective.root)
+    return refuse("it moves the root");
+  for (Rank rank = 0; kind == CollectiveKind::send_recv && rank < schedule.ranks; ++rank)
+    if (symmetry.rank((rank + 1) % schedule.ranks) != (symmetry.rank(rank) + 1) % schedule.ranks)
+      return refuse("the image of rank " + std::to_string(rank) + " does not come before that of the next");
+  if (!in_parts(kind)) return std::nullopt;
+  const std::int32_t in_part = schedule.layout.blocks() / schedule.ranks;
+  for (std::int32_t i = 0; i < symmetry.region_count; ++i) {
+    const std::int32_t region = symmetry.first_region + i;
+    const auto image = static_cast<std::int32_t>(symmetry.region(region));
+    for (std::int32_t block = 0; block < schedule.layout.blocks(); ++block) {
+      const auto moved = static_cast<std::int32_t>(symmetry.block(block));
+      const bool in_order = kind != CollectiveKind::all_to_all || moved % in_part == block % in_part;
+      if (!in_order || owner_of(schedule, image, moved) != symmetry.rank(owner_of(schedule, region, block)))
+        return refuse("block " + std::to_string(block) + " of region " + std::to_string(region) +
+                      " does not move with its owner");
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> verify_symmetry(const Schedule& schedule, const Symmetry& symmetry) {

@@ -23,7 +23,14 @@
 
 namespace collsim {
 
-// Why the symmetry is none of the schedule's, in one sentence, or nothing.
+// Scratch is private to a rank and may be numbered either way: all its chunks lie at the image of their
+// cells, or all lie where they lay. Why the symmetry is none of the schedule's, in one sentence, or nothing.
 std::optional<std::string> verify_symmetry(const Schedule& schedule, const Symmetry& symmetry);
+
+// Why the symmetry does not map what the collective gives and wants onto itself, or nothing. Root kinds: the
+// root stays; parts: the image of a block belongs to the image of its owner; send_recv: the next rank's image
+// is the next of the image. O(ranks + cells of its regions). REQUIRES: verify_symmetry() has found nothing,
+// and Contract::problem() neither
+std::optional<std::string> verify_contract(const Schedule& schedule, const Symmetry& symmetry);
 
 }  // namespace collsim
