@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -19,6 +20,7 @@
 #include "experiments/outcome.hpp"
 #include "experiments/outputs.hpp"
 #include "experiments/pipeline.hpp"
+#include "experiments/schedules.hpp"
 #include "sim/report/point.hpp"
 
 namespace collsim::program {
@@ -28,10 +30,15 @@ namespace {
 struct Input {
   Experiment experiment;
   Topology topology;
+  std::unique_ptr<ScheduleCache> schedules;  // with the files that the experiment names
 };
 
 // Experiment -> Topology.
-Input with_topology(const ReadResult& read) { return {*read.experiment, build_topology(read)}; }
+Input with_topology(const ReadResult& read, bool quiet) {
+  auto schedules = std::make_unique<ScheduleCache>();
+  schedules->read_files(read.experiment->algorithms, quiet);
+  return {*read.experiment, build_topology(read), std::move(schedules)};
+}
 
 PipelineOptions pipeline_options(const Options& options) {
   PipelineOptions pipeline;
@@ -57,7 +64,7 @@ std::vector<Point> simulate(const std::vector<Input>& inputs, const Options& opt
   pipeline.point_done = [&progress] { progress.point_done(); };
   std::vector<Point> points;
   for (const Input& input : inputs) {
-    for (Point& point : simulate_points(input.experiment, input.topology, pipeline)) {
+    for (Point& point : simulate_points(input.experiment, input.topology, *input.schedules, pipeline)) {
       points.push_back(std::move(point));
     }
   }
@@ -75,15 +82,23 @@ std::vector<Point> simulate_and_write(const std::vector<Input>& inputs, const Op
   return points;
 }
 
-// The algorithms that `predict` shows where the user names none, or all of them.
-std::string predicted_algorithms(const std::string& wanted) {
+// The algorithms that `predict` shows: what the user named, or those that do the collective. Of these, where
+// the user did not ask for all, the ones that are usual for it, if any are.
+std::string predicted_algorithms(const std::string& wanted, const std::string& collective) {
   if (!wanted.empty() && wanted != "all") return wanted;
-  std::string names;
-  for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
-    if (wanted != "all" && !info.in_predict) continue;
-    names += (names.empty() ? "" : ",") + std::string(info.name);
+  const auto kind = collective_from_name(collective);
+  if (!kind) return std::string(known_algorithms().front().name);  // the reader refuses the collective
+  std::string all;
+  std::string usual;
+  for (const algorithms::AlgorithmInfo& info : known_algorithms()) {
+    if (!does(info, *kind)) continue;
+    const auto add = [&info](std::string& names) {
+      names += (names.empty() ? "" : ",") + std::string(info.name);
+    };
+    add(all);
+    if (info.in_predict) add(usual);
   }
-  return names;
+  return wanted == "all" || usual.empty() ? all : usual;
 }
 
 }  // namespace
@@ -94,7 +109,8 @@ ExitCode run(const RunCommand& command, const Options& options) {
   std::vector<Input> inputs;
   for (const std::string& file : command.files) {
     const std::string text = read_input(file);
-    inputs.push_back(with_topology(read_checked(text, file, overrides, options.quiet, ReadFor::run)));
+    inputs.push_back(
+        with_topology(read_checked(text, file, overrides, options.quiet, ReadFor::run), options.quiet));
   }
   return outcome_of(simulate_and_write(inputs, options), 0);
 }
@@ -102,10 +118,11 @@ ExitCode run(const RunCommand& command, const Options& options) {
 // The same from words. What the cluster cannot run is noted; only if it can run nothing, that is the outcome.
 ExitCode predict(const PredictCommand& command, const Options& options) {
   ClusterWords words = command.words;
-  words.algorithms = predicted_algorithms(words.algorithms);
-  if (words.sizes.empty()) words.sizes = "1 KiB:4 GiB:2";
+  words.algorithms = predicted_algorithms(words.algorithms, words.collective);
+  const bool has_size = words.collective != name_of(CollectiveKind::barrier);
+  if (words.sizes.empty() && has_size) words.sizes = "1 KiB:4 GiB:2";
   std::vector<Input> inputs;
-  inputs.push_back(with_topology(read_words(words, overrides_of(options), options.quiet)));
+  inputs.push_back(with_topology(read_words(words, overrides_of(options), options.quiet), options.quiet));
   const std::vector<Point> points = simulate_and_write(inputs, options);
   return outcome_of(points, points.size() - 1);
 }
@@ -122,7 +139,8 @@ int main(int argc, char** argv) {
     if (const auto* command = std::get_if<DescribeCommand>(&line.command)) return describe(*command, options);
     if (const auto* command = std::get_if<VerifyCommand>(&line.command)) return verify(*command, options);
     if (const auto* command = std::get_if<ExportCommand>(&line.command)) {
-      return command->kind == "msccl" ? export_msccl(*command, options) : export_nccl_tuner(*command, options);
+      return command->kind == "msccl" ? export_msccl(*command, options)
+                                      : export_nccl_tuner(*command, options);
     }
     return list(std::get<ListCommand>(line.command));
   });

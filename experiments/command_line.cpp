@@ -104,8 +104,9 @@ void add_describe(CLI::App& app, CommandLine& line, DescribeCommand& command) {
 
 void add_verify(CLI::App& app, CommandLine& line, VerifyCommand& command) {
   CLI::App* verify = app.add_subcommand("verify", "Prove that an algorithm computes its collective");
-  verify->add_option("ALGORITHM", command.algorithm, "A name of collsim list algorithms")->required();
-  CLI::Option* ranks = verify->add_option("--ranks", command.ranks, "8 or 1-33,64: on an ideal cluster");
+  verify->add_option("ALGORITHM", command.algorithm, "A name of collsim list algorithms, or an MSCCL file (.xml)")
+      ->required();
+  CLI::Option* ranks = verify->add_option("--ranks", command.ranks, "8 or 1-33,64 or 2:16: on an ideal cluster");
   ranks->type_name("RANKS");
   CLI::Option* cluster = verify->add_option("--cluster", command.words.cluster, "On a preset or a file");
   cluster->type_name("FILE")->excludes(ranks);
@@ -116,10 +117,11 @@ void add_verify(CLI::App& app, CommandLine& line, VerifyCommand& command) {
                      "For instance all_reduce (default: its first)");
   verify->add_option("--size", command.words.sizes, "Size of the vector (default 1MiB)")->type_name("SIZE");
   add_json_option(*verify, line.options);
-  add_set_option(*verify, line.options)->needs(cluster);
+  add_set_option(*verify, line.options);
   verify->add_flag("--quiet", line.options.quiet, "No warnings");
   verify->callback([&, ranks, cluster] {
-    if (ranks->count() + cluster->count() == 0) throw CLI::RequiredError("--ranks or --cluster");
+    const bool file = command.algorithm.ends_with(".xml");
+    if (!file && ranks->count() + cluster->count() == 0) throw CLI::RequiredError("--ranks or --cluster");
     line.command = command;
   });
 }
@@ -151,6 +153,7 @@ void add_list(CLI::App& app, CommandLine& line, ListCommand& command) {
   CLI::App* list =
       app.add_subcommand("list", "Show names, one a line; schema: the JSON Schema of experiments");
   list->add_option("KIND", command.kind, "What to list")->required()->check(CLI::IsMember(list_kinds()));
+  list->add_option("NAME", command.name, "Of an algorithm: show it in full");
   list->callback([&] { line.command = command; });
 }
 

@@ -39,6 +39,7 @@ struct ExportCommand {
 
 struct ListCommand {
   std::string kind;  // one of list_kinds()
+  std::string name;  // of an algorithm that is shown in full; empty = all
 };
 
 ExitCode run(const RunCommand& command, const Options& options);

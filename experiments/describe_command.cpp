@@ -2,6 +2,7 @@
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
 #include "sim/report/description.hpp"
+#include "topologies/flow_bounds.hpp"
 #include "topologies/measures.hpp"
 
 namespace collsim::program {
@@ -23,11 +24,12 @@ ExitCode describe(const DescribeCommand& command, const Options& options) {
                                        options.quiet, ReadFor::cluster);
   const Experiment& experiment = *read.experiment;
   const Topology topology = build_topology(read);
-  std::vector<Collective> collectives;
+  Description description = collsim::describe(topology);
+  const topologies::FlowBounds bounds(topology);
   for (const Bytes size : experiment.sizes) {
-    collectives.push_back({experiment.collective, size, experiment.datatype, experiment.reduction});
+    const Collective collective = collective_of(experiment, size);
+    description.bounds.push_back({collective, bounds.of(collective)});
   }
-  Description description = collsim::describe(topology, collectives);
   if (topology.ranks() <= measured_ranks_max) {
     const topologies::ClusterFacts facts = topologies::measure(topology);
     description.diameter_links = facts.diameter;

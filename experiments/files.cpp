@@ -11,7 +11,6 @@
 #include <variant>
 
 #include "experiments/program.hpp"
-#include "sim/config/file.hpp"
 
 namespace collsim::program {
 
@@ -38,8 +37,8 @@ bool is_device(const std::string& path) {
 
 }  // namespace
 
-std::string read_input(const std::string& path) {
-  auto content = collsim::read_file(path);
+std::string read_input(const std::string& path, std::int64_t bytes_max) {
+  auto content = collsim::read_file(path, bytes_max);
   if (auto* text = std::get_if<std::string>(&content)) return std::move(*text);
   Diagnostics diagnostics;
   diagnostics.add(std::get<Diagnostic>(content));

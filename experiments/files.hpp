@@ -1,12 +1,15 @@
 // Files in and out of the program.
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "sim/config/file.hpp"
 
 namespace collsim::program {
 
 // The content of a file. Throws Stop (exit 66) where it cannot be read.
-std::string read_input(const std::string& path);
+std::string read_input(const std::string& path, std::int64_t bytes_max = file_bytes_max);
 
 // An output that the user named: a file, or "-" for stdout, or nothing for an empty name.
 //

@@ -5,9 +5,9 @@
 #include <utility>
 #include <variant>
 
-#include "algorithms/registry.hpp"
 #include "experiments/files.hpp"
 #include "experiments/presets.hpp"
+#include "experiments/schedules.hpp"
 #include "topologies/build.hpp"
 
 namespace collsim::program {
@@ -102,9 +102,10 @@ std::vector<Override> keys_of(const ClusterWords& words) {
 
 Registries registries(const std::string& cluster_file) {
   Registries result;
-  for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
-    Registries::Algorithm entry{std::string(info.name), std::string(info.alias), {}};
+  for (const algorithms::AlgorithmInfo& info : known_algorithms()) {
+    Registries::Algorithm entry{std::string(info.name), std::string(info.alias), {}, {}};
     for (const std::string_view option : info.options) entry.options.emplace_back(option);
+    for (const std::string_view form : info.forms) entry.forms.emplace_back(form);
     result.algorithms.push_back(std::move(entry));
   }
   for (const Preset& preset : presets()) result.presets.emplace_back(preset.name);

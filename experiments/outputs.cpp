@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
 
 #include "sim/core/check.hpp"
 #include "sim/report/json.hpp"
@@ -17,8 +18,17 @@ Outputs::Outputs(const Options& options) : options_(options), json_(options.json
   }
 }
 
+// Sizes of one algorithm warn alike: each warning is said once.
+void Outputs::warn(const std::vector<Point>& points) const {
+  std::set<std::string> said;
+  for (const Point& point : points)
+    for (const std::string& warning : point.warnings)
+      if (!options_.quiet && said.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 void Outputs::write(const std::vector<Point>& points) {
   COLLSIM_CHECK(!points.empty());
+  warn(points);
   if (json_.wanted()) json_.write(json_text(points, COLLSIM_VERSION));
   if (csv_.wanted()) csv_.write(csv_text(points));
   if (json_.is_stdout() || csv_.is_stdout()) return;
@@ -27,11 +37,6 @@ void Outputs::write(const std::vector<Point>& points) {
     if (!part.empty()) text += "\n" + part;
   }
   write_stdout(text);
-  for (const Point& point : points) {
-    for (const std::string& warning : point.warnings) {
-      if (!options_.quiet) fmt::print(stderr, "warning: {}\n", warning);
-    }
-  }
 }
 
 Progress::Progress(std::size_t total, bool quiet)

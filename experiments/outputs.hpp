@@ -23,6 +23,8 @@ class Outputs {
   void write(const std::vector<Point>& points);
 
  private:
+  void warn(const std::vector<Point>& points) const;
+
   const Options& options_;
   OutputFile json_;
   OutputFile csv_;

@@ -12,12 +12,11 @@
 #include "experiments/forecast.hpp"
 #include "experiments/outcome.hpp"
 #include "experiments/parallel.hpp"
-#include "experiments/schedules.hpp"
 #include "experiments/workplan.hpp"
 #include "sim/core/check.hpp"
-#include "sim/model/bounds.hpp"
 #include "sim/model/proof.hpp"
 #include "sim/model/schedule.hpp"
+#include "topologies/flow_bounds.hpp"
 
 namespace collsim::program {
 
@@ -37,8 +36,11 @@ bool is_hashed(const Schedule& schedule) {
 // asks for a proof that another is making waits for it.
 class Proofs {
  public:
+  // `numerics`: the order of additions is of interest.
+  explicit Proofs(bool numerics) : options_{numerics} {}
+
   Proof of(const Schedule& schedule) {
-    if (!is_hashed(schedule)) return prove(schedule);
+    if (!is_hashed(schedule)) return prove(schedule, options_);
     const StructureDigest digest = structure_digest(schedule);
     std::promise<Proof> promise;
     std::shared_future<Proof> future;
@@ -52,7 +54,7 @@ class Proofs {
     }
     if (is_first) {
       try {
-        promise.set_value(prove(schedule));
+        promise.set_value(prove(schedule, options_));
       } catch (...) {
         promise.set_exception(std::current_exception());
       }
@@ -61,6 +63,7 @@ class Proofs {
   }
 
  private:
+  ProofOptions options_;
   std::mutex mutex_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_future<Proof>> proofs_;
 };
@@ -69,8 +72,9 @@ struct Context {
   const Experiment& experiment;
   const Topology& topology;
   const PipelineOptions& options;
+  topologies::FlowBounds bounds;
   Proofs proofs;
-  ScheduleCache schedules;
+  ScheduleCache& schedules;
   WorkPlan plan;
 };
 
@@ -86,14 +90,14 @@ const char* name_of_network(NetworkKind kind) {
 Point question(const Context& context, const AlgorithmRequest& request, Bytes bytes) {
   Point point;
   point.cluster = context.topology.name();
-  point.collective = {context.experiment.collective, bytes, context.experiment.datatype,
-                      context.experiment.reduction};
+  point.collective = collective_of(context.experiment, bytes);
   point.algorithm = full_name_of(request.name);
+  point.options = options_text(request.options);
   point.ranks = context.topology.ranks();
   point.nodes = context.topology.placement().nodes;
   point.network = name_of_network(context.experiment.network);
   point.seed = context.experiment.seed;
-  point.bound = lower_bound(point.collective, context.topology);
+  point.bound = context.bounds.of(point.collective);
   return point;
 }
 
@@ -134,11 +138,14 @@ std::optional<std::string> too_long(const PipelineOptions& options, const Point&
 Point answer(Context& context, Point point, const Schedule& schedule, Simulator& simulator) {
   point.channels = schedule.channels;
   point.slices = schedule.slices;
+  for (const std::string& option : schedule.unused_options)
+    point.warnings.push_back(point.algorithm + ": " + option + " has no effect on this cluster");
   if (auto reason = impossible_reason(context.topology, schedule)) {
     return failed(std::move(point), PointStatus::impossible, *std::move(reason));
   }
   const Proof proof = context.proofs.of(schedule);
   point.proven = proof.proven;
+  if (proof.proven) point.numerics = proof.numerics;
   if (!proof.proven && !proof.deadlock) {
     point.proof_failures = proof.failures;
     return failed(std::move(point), PointStatus::unproven, unproven_reason(proof));
@@ -178,9 +185,15 @@ Point simulate_point(Context& context, WorkPlan::Task& task) {
 }  // namespace
 
 std::vector<Point> simulate_points(const Experiment& experiment, const Topology& topology,
-                                   const PipelineOptions& options) {
+                                   ScheduleCache& schedules, const PipelineOptions& options) {
   const std::size_t sizes = experiment.sizes.size();
-  Context context{experiment, topology, options, {}, {}, {topology, experiment.algorithms.size(), sizes}};
+  Context context{experiment,
+                  topology,
+                  options,
+                  topologies::FlowBounds(topology),
+                  Proofs(!is_exact(collective_of(experiment, Bytes()))),
+                  schedules,
+                  {topology, experiment.algorithms.size(), sizes}};
   std::vector<Point> points(experiment.algorithms.size() * sizes);
   for_each_index(points.size(), options.threads, [&](std::size_t) {
     WorkPlan::Task task(context.plan);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/schedules.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/execution/simulation.hpp"
 #include "sim/model/topology.hpp"
@@ -38,8 +39,8 @@ struct PipelineOptions {
   std::function<void()> point_done;
 };
 
-// REQUIRES: `topology` is built from the experiment's cluster; every size is a whole number of elements.
+// REQUIRES: `topology` is built from the experiment's cluster; `schedules` has read its files.
 std::vector<Point> simulate_points(const Experiment& experiment, const Topology& topology,
-                                   const PipelineOptions& options);
+                                   ScheduleCache& schedules, const PipelineOptions& options);
 
 }  // namespace collsim::program

@@ -1,7 +1,8 @@
 // schedule_of(): what the user asked for by name becomes a schedule on a topology.
 //
 //   a name of algorithms/registry.hpp   algorithms::make_schedule
-//   a path that ends in .xml            the MSCCL file, read once
+//   synthesized                         topologies::pack_forest, algorithms::synthesized
+//   a path that ends in .xml            an MSCCL file: algorithms::read_msccl, schedule_from
 //
 // Paths are relative to the current folder (sim/config has put the experiment's folder in front).
 // Threads     A ScheduleCache may be shared by threads.
@@ -11,29 +12,67 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "algorithms/msccl_file.hpp"
 #include "algorithms/registry.hpp"
+#include "experiments/program.hpp"
 #include "sim/model/algorithm_options.hpp"
 #include "sim/model/collective.hpp"
+#include "sim/model/forest.hpp"
 #include "sim/model/topology.hpp"
 
 namespace collsim::program {
 
 using algorithms::ScheduleOrReason;
 
-// What is made once for all sizes of a run on one topology.
+// What is made once for all sizes of a run on one topology: forests and files.
 class ScheduleCache {
+ public:
+  using ForestOrReason = std::variant<Forest, Impossible>;
+
+  // Reads the files that the algorithms of an experiment are. Throws Stop with what is malformed and where;
+  // warnings go to stderr unless quiet.
+  void read_files(const std::vector<AlgorithmRequest>& requests, bool quiet);
+  // REQUIRES: read_files() has read it
+  const algorithms::MscclFile& file(const std::string& path) const;
+  // The reference stays valid. Packed when first asked for; others that ask wait.
+  const ForestOrReason& forest(const Topology& topology, CollectiveKind kind, Rank root);
+
  private:
+  std::map<std::string, algorithms::MscclFile> files_;
   std::mutex mutex_;
+  std::map<std::pair<CollectiveKind, Rank>, ForestOrReason> forests_;
 };
 
-// REQUIRES: is_algorithm(request.name)
+// Reads one file. Throws Stop with what is malformed and where (exit 65), or that there is no such file (66).
+algorithms::MscclFile read_algorithm_file(const std::string& path, bool quiet);
+// What a finding says of a file, at its line.
+Diagnostic diagnostic_of(const algorithms::MscclFinding& finding, const std::string& path,
+                         std::string_view text);
+
+// REQUIRES: find_algorithm(request.name) is not null, or the cache has read the file
 ScheduleOrReason schedule_of(const AlgorithmRequest& request, const Collective& collective,
                              const Topology& topology, ScheduleCache& cache);
 
-bool is_algorithm(std::string_view name);
-bool is_algorithm_file(std::string_view name);  // ends in .xml
+// Everything that `algorithm:` can name but files: the registry, then what needs more than a Placement.
+const std::vector<algorithms::AlgorithmInfo>& known_algorithms();
+// By name or alias; null if there is none.
+const algorithms::AlgorithmInfo* find_algorithm(std::string_view name);
+bool does(const algorithms::AlgorithmInfo& info, CollectiveKind kind);
+
+constexpr const char* algorithm_file_suffix = ".xml";
+bool is_algorithm_file(std::string_view name);
+std::vector<std::string> algorithm_file_options();
+
+// "unknown algorithm 'rng'", with what there is and what is near; `key` names the argument.
+Diagnostic unknown_algorithm(const std::string& key, std::string_view name);
+
 // The name under which an algorithm is reported: an alias becomes its name, a file stays its path.
 std::string full_name_of(std::string_view name);
+// What the user asked for, as in an experiment: "channels: 8, form: themis".
+std::string options_text(const AlgorithmOptions& options);
 
 }  // namespace collsim::program

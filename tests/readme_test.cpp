@@ -1,9 +1,10 @@
-// README.md is true: each command that it shows runs, and each output that it shows is what the program
-// prints.
+// README.md and algorithms/README.md are true: each command that it shows runs, and each output that it shows
+// is what the program prints.
 //
 // Form    A ```sh block holds commands. In a ```console block each command stands after "$ ", followed by all
 //         that it writes to stdout. `build/release/collsim` stands for the program of this build.
-// Update  COLLSIM_UPDATE_GOLDEN=1 writes the real outputs into README.md instead of comparing them.
+// Update  COLLSIM_UPDATE_GOLDEN=1 writes the real outputs into README.md instead of comparing them, and
+//         what the registry says into the table of algorithms.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -15,11 +16,13 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "algorithms/registry.hpp"
+#include "experiments/schedules.hpp"
 
 namespace {
 
@@ -28,6 +31,7 @@ const std::string setup_shown = "./quickstart.sh";
 
 const bool update = std::getenv("COLLSIM_UPDATE_GOLDEN") != nullptr;
 const std::string readme_path = COLLSIM_SOURCE_DIR "/README.md";
+const std::string algorithms_path = COLLSIM_SOURCE_DIR "/algorithms/README.md";
 
 struct Shown {
   std::string command;
@@ -37,12 +41,54 @@ struct Shown {
 
 bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
-std::vector<std::string> lines_of_readme() {
-  std::ifstream stream(readme_path);
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream stream(path);
   REQUIRE(stream.good());
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+void write_lines(const std::string& path, const std::vector<std::string>& lines) {
+  std::ofstream stream(path);
+  for (const std::string& line : lines) stream << line << "\n";
+}
+
+// "| a | b | |" -> "a", "b", "".
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  if (!starts_with(line, "| ") || line.back() != '|') return cells;
+  std::istringstream stream(line.substr(1));
+  for (std::string cell; std::getline(stream, cell, '|');) {
+    cell.erase(0, std::min(cell.find_first_not_of(' '), cell.size()));
+    cell.erase(cell.find_last_not_of(' ') + 1);
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+std::string row_of(const std::vector<std::string>& cells) {
+  std::string row = "|";
+  for (const std::string& cell : cells) row += (cell.empty() ? "" : " ") + cell + " |";
+  return row;
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
+
+// As the legend of the table says.
+std::string abbreviated(const std::vector<collsim::CollectiveKind>& kinds) {
+  static const std::vector<std::string> names = {"AR", "RS", "AG", "BC", "RE", "SC", "GA", "AA", "SR", "BA"};
+  const auto& all = collsim::collective_kinds();
+  REQUIRE(names.size() == all.size());
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (std::find(kinds.begin(), kinds.end(), all[i]) != kinds.end())
+      text += (text.empty() ? "" : " ") + names[i];
+  return text;
 }
 
 std::vector<Shown> commands_of_readme() {
@@ -50,7 +96,7 @@ std::vector<Shown> commands_of_readme() {
   std::string block;  // the kind of the fenced block that we are in, or empty
   bool fenced = false;
   std::size_t number = 0;
-  for (const std::string& line : lines_of_readme()) {
+  for (const std::string& line : lines_of(readme_path)) {
     ++number;
     if (starts_with(line, "```")) {
       fenced = !fenced;
@@ -121,17 +167,39 @@ TEST_CASE("README opens with the two commands") {
   CHECK(commands[2].output.has_value());
 }
 
-TEST_CASE("README names every option with the algorithms that take it") {
-  for (const collsim::algorithms::AlgorithmInfo& info : collsim::algorithms::all())
-    for (const std::string_view option : info.options) {
-      const std::string start = "| `" + std::string(option) + "` | ";
-      std::string of;  // "ring, nvls"
-      for (const std::string& line : lines_of_readme())
-        if (starts_with(line, start)) of = line.substr(start.size(), line.find(": ") - start.size());
-      CAPTURE(option);
-      CHECK_MESSAGE((", " + of + ",").find(", " + std::string(info.name) + ",") != std::string::npos,
-                    info.name);
-    }
+TEST_CASE("README names every option of an algorithm") {
+  std::set<std::string> shown;
+  for (const std::string& line : lines_of(readme_path))
+    if (starts_with(line, "| `")) shown.insert(line.substr(3, line.find('`', 3) - 3));
+  for (const collsim::algorithms::AlgorithmInfo& info : collsim::program::known_algorithms()) {
+    CAPTURE(info.name);
+    for (const std::string_view option : info.options)
+      CHECK_MESSAGE(shown.count(std::string(option)) == 1, option);
+    if (!info.forms.empty()) CHECK(shown.count("form") == 1);
+  }
+}
+
+TEST_CASE("The table of algorithms is the registry: names, collectives and forms, in its order") {
+  std::vector<std::string> lines = lines_of(algorithms_path);
+  std::vector<std::string> names;
+  for (std::string& line : lines) {
+    std::vector<std::string> cells = cells_of(line);
+    if (cells.size() != 5) continue;
+    const auto* info = collsim::program::find_algorithm(cells[0]);
+    if (info == nullptr) continue;  // the heading
+    names.push_back(cells[0]);
+    CAPTURE(info->name);
+    if (!update) CHECK(cells[1] == abbreviated(info->collectives));
+    if (!update) CHECK(cells[4] == joined(info->forms));
+    cells[1] = abbreviated(info->collectives);
+    cells[4] = joined(info->forms);
+    if (update) line = row_of(cells);
+  }
+  std::vector<std::string> wanted;
+  for (const auto& info : collsim::program::known_algorithms())
+    if (info.name != "auto" && info.name != "nccl") wanted.emplace_back(info.name);
+  CHECK(names == wanted);
+  if (update) write_lines(algorithms_path, lines);
 }
 
 TEST_CASE("README's forms of quickstart.sh are those of its usage text") {
@@ -171,7 +239,7 @@ TEST_CASE("Set-up installs the packages that are missing and calls nothing when 
 
 TEST_CASE("README's commands run and print what it shows") {
   int seen = 0;
-  std::vector<std::string> lines = lines_of_readme();
+  std::vector<std::string> lines = lines_of(readme_path);
   auto commands = commands_of_readme();
   // From the last to the first, so that an update leaves the line numbers of those before it right.
   for (auto shown = commands.rbegin(); shown != commands.rend(); ++shown) {
@@ -188,6 +256,5 @@ TEST_CASE("README's commands run and print what it shows") {
   }
   CHECK(seen >= 5);
   if (!update) return;
-  std::ofstream stream(readme_path);
-  for (const std::string& line : lines) stream << line << "\n";
+  write_lines(readme_path, lines);
 }

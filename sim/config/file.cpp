@@ -4,10 +4,11 @@
 #include <fstream>
 #include <system_error>
 
+#include "sim/core/quantity_text.hpp"
+
 namespace collsim {
 namespace {
 
-constexpr std::size_t bytes_max = std::size_t{16} << 20;
 constexpr std::size_t piece = std::size_t{64} << 10;
 
 Diagnostic failure(const std::string& path, const std::string& message, const std::string& expected = "") {
@@ -20,7 +21,7 @@ Diagnostic failure(const std::string& path, const std::string& message, const st
 
 }  // namespace
 
-std::variant<std::string, Diagnostic> read_file(const std::string& path) {
+std::variant<std::string, Diagnostic> read_file(const std::string& path, std::int64_t bytes_max) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return failure(path, "no such file");
@@ -32,7 +33,8 @@ std::variant<std::string, Diagnostic> read_file(const std::string& path) {
   while (stream) {
     stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     text.append(buffer, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > bytes_max) return failure(path, "the file is too large", "at most 16 MiB");
+    if (static_cast<std::int64_t>(text.size()) > bytes_max)
+      return failure(path, "the file is too large", "at most " + text_from(Bytes(bytes_max)));
   }
   if (stream.bad()) return failure(path, "cannot be read");
   return text;

@@ -64,7 +64,8 @@ Json cuts_json(const std::vector<Cut>& cuts) {
 Json bounds_json(const std::vector<SizeBound>& bounds) {
   Json list = Json::array();
   for (const SizeBound& each : bounds) {
-    list.push_back({{"bytes", each.bytes.count()},
+    list.push_back({{"collective", name_of(each.collective.kind)},
+                    {"bytes", each.collective.bytes.count()},
                     {"lower_bound_ps", each.bound.time.picoseconds()},
                     {"bound_reason", each.bound.reason}});
   }
@@ -73,7 +74,7 @@ Json bounds_json(const std::vector<SizeBound>& bounds) {
 
 }  // namespace
 
-Description describe(const Topology& topology, const std::vector<Collective>& collectives) {
+Description describe(const Topology& topology) {
   Description description;
   description.name = topology.name();
   description.ranks = topology.ranks();
@@ -84,9 +85,6 @@ Description describe(const Topology& topology, const std::vector<Collective>& co
   count_vertices(topology, description);
   for (const Cut& cut : topology.cuts()) {
     if (cut.name == "bisection") description.bisection = cut.smallest_exit;
-  }
-  for (const Collective& collective : collectives) {
-    description.bounds.push_back({collective.bytes, lower_bound(collective, topology)});
   }
   return description;
 }
@@ -120,9 +118,11 @@ std::string description_text(const Description& description) {
   }
   if (!description.bounds.empty()) {
     Columns bounds({right, right, left});
-    bounds.add({"size (B)", "lower bound (us)", "because of"});
+    const std::string_view name = name_of(description.bounds.front().collective.kind);
+    bounds.add({"size (B)", fmt::format("lower bound of {} (us)", name), "because of"});
     for (const SizeBound& each : description.bounds) {
-      bounds.add({std::to_string(each.bytes.count()), microseconds_text(each.bound.time), each.bound.reason});
+      bounds.add({std::to_string(each.collective.bytes.count()), microseconds_text(each.bound.time),
+                  each.bound.reason});
     }
     text += "\n" + bounds.text("", report_width);
   }

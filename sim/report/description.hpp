@@ -21,7 +21,7 @@ struct SwitchCount {
 };
 
 struct SizeBound {
-  Bytes bytes;
+  Collective collective;
   LowerBound bound;
 };
 
@@ -36,13 +36,12 @@ struct Description {
   // Bytes/s that one half of the nodes can send to the other: of the cut named "bisection", if there is one.
   std::optional<Int128> bisection;
   std::optional<std::int32_t>
-      diameter_links;    // most links on a shortest path of two ranks; not by describe()
-  Duration latency_max;  // of the shortest path of two ranks
-  std::vector<SizeBound> bounds;
+      diameter_links;             // most links on a shortest path of two ranks; not by describe()
+  Duration latency_max;           // of the shortest path of two ranks
+  std::vector<SizeBound> bounds;  // of one kind of collective; not by describe()
 };
 
-// `collectives`: those whose lower bounds are wanted.
-Description describe(const Topology& topology, const std::vector<Collective>& collectives);
+Description describe(const Topology& topology);
 
 std::string description_text(const Description& description);
 std::string description_json(const Description& description, std::string_view version);

@@ -4,6 +4,7 @@
 
 #include "sim/report/columns.hpp"
 #include "sim/report/figures.hpp"
+#include "sim/report/numerics_text.hpp"
 #include "sim/report/table.hpp"
 
 namespace collsim {
@@ -11,7 +12,11 @@ namespace collsim {
 namespace {
 
 std::string point_title(const Point& point) {
-  return fmt::format("{}, {} B", point.algorithm, point.collective.bytes.count());
+  std::string title = point.algorithm;
+  if (!point.options.empty()) title += "{" + point.options + "}";
+  if (!point.chosen.empty()) title += " (" + point.chosen + ")";
+  if (point.collective.kind == CollectiveKind::barrier) return title;
+  return fmt::format("{}, {} B", title, point.collective.bytes.count());
 }
 
 std::string shares_text(const CriticalPath& path, Duration time) {
@@ -31,15 +36,23 @@ std::string shares_text(const CriticalPath& path, Duration time) {
   return columns.text("    ", report_width);
 }
 
+// LowerBound::reason, of sim/model/bounds.hpp and topologies/flow_bounds.hpp, as a cause.
+std::string cause_of(const std::string& reason) {
+  if (reason == "latency") return "latency between the farthest ranks";
+  if (reason == "root") return "what must pass the links of the root";
+  if (reason == "all links together") return "what all links together must carry";
+  if (reason.starts_with("partition")) return "what must cross a " + reason;
+  if (reason.starts_with("max-flow")) return reason;
+  return "what must cross the cut '" + reason + "'";
+}
+
 std::string bound_sentence(const Point& point) {
   if (point.bound.time == Duration()) {
     return "  bound: nothing has to move, so an algorithm may take no time at all\n";
   }
-  const std::string cause = point.bound.reason == "latency"
-                                ? "latency between the farthest ranks"
-                                : "what must cross the cut '" + point.bound.reason + "'";
   return fmt::format("  bound: no algorithm takes less than {} us here ({}); this one reaches {} % of it\n",
-                     microseconds_text(point.bound.time), cause, percent_text(optimality(point)));
+                     microseconds_text(point.bound.time), cause_of(point.bound.reason),
+                     percent_text(optimality(point)));
 }
 
 std::string explanation_of(const Point& point) {
@@ -53,6 +66,11 @@ std::string explanation_of(const Point& point) {
                         percent_text(utilization(point, *point.bottleneck)));
   }
   text += bound_sentence(point);
+  const std::string numbers = numerics_text(point.numerics, point.collective, point.ranks);
+  if (!numbers.empty()) text += "  numbers: " + numbers + "\n";
+  if (point.predicted) {
+    text += fmt::format("  predicted by NCCL's model: {} us\n", microseconds_text(*point.predicted));
+  }
   text +=
       fmt::format("  {} messages, {} events, fingerprint {:016x}; channels {}, slices {}\n", point.messages,
                   point.events, point.fingerprint.value_or(0), point.channels, point.slices);

@@ -54,17 +54,31 @@ Json failures_json(const std::vector<ProofFailure>& failures) {
   return findings;
 }
 
+// Null where nothing is added, or where it is not known.
+Json numerics_json(const Point& point) {
+  const Collective& collective = point.collective;
+  if (!reduces(collective.kind) || (!point.numerics.known && !is_exact(collective))) return nullptr;
+  const std::optional<double> bound = error_bound(point.numerics, collective, point.ranks);
+  return {{"exact", is_exact(collective)},
+          {"same_on_all_ranks", same_on_all_ranks(point.numerics, collective)},
+          {"repeats", repeats(point.numerics, collective)},
+          {"error_bound", bound ? Json(*bound) : Json(nullptr)}};
+}
+
 // What the point is; then what came out of it.
 Json question_json(const Point& point) {
+  const CollectiveKind kind = point.collective.kind;
   Json json;
-  json["collective"] = name_of(point.collective.kind);
+  json["collective"] = name_of(kind);
   json["algorithm"] = point.algorithm;
+  json["options"] = point.options;
   json["cluster"] = point.cluster;
   json["ranks"] = point.ranks;
   json["nodes"] = point.nodes;
   json["bytes"] = point.collective.bytes.count();
   json["datatype"] = name_of(point.collective.datatype);
-  json["reduction"] = name_of(point.collective.reduction);
+  json["reduction"] = reduces(kind) ? Json(name_of(point.collective.reduction)) : Json(nullptr);
+  json["root"] = has_root(kind) ? Json(point.collective.root) : Json(nullptr);
   json["network"] = point.network;
   json["seed"] = point.seed;
   json["channels"] = point.channels;
@@ -74,6 +88,8 @@ Json question_json(const Point& point) {
 
 Json point_json(const Point& point) {
   Json json = question_json(point);
+  json["chosen"] = point.chosen.empty() ? Json(nullptr) : Json(point.chosen);
+  json["predicted_ps"] = point.predicted ? Json(point.predicted->picoseconds()) : Json(nullptr);
   json["time_ps"] = point.time ? Json(point.time->picoseconds()) : Json(nullptr);
   json["algbw_gb_per_s"] = json_of(algorithm_bandwidth_gb(point));
   json["busbw_gb_per_s"] = json_of(bus_bandwidth_gb(point));
@@ -94,6 +110,7 @@ Json point_json(const Point& point) {
   json["classes"] = point.method ? Json(point.method->classes) : Json(nullptr);
   json["fingerprint"] = point.fingerprint ? Json(fmt::format("{:016x}", *point.fingerprint)) : Json(nullptr);
   json["proven"] = point.proven;
+  json["numerics"] = point.proven ? numerics_json(point) : Json(nullptr);
   json["status"] = name_of(point.status);
   json["reason"] = point.reason;
   json["warnings"] = point.warnings;
@@ -128,7 +145,7 @@ std::vector<std::string> csv_row(const Point& point) {
           std::to_string(point.collective.bytes.count()),
           std::to_string(point.collective.elements()),
           std::string(name_of(point.collective.datatype)),
-          std::string(name_of(point.collective.reduction)),
+          reduces(point.collective.kind) ? std::string(name_of(point.collective.reduction)) : "",
           point.network,
           std::to_string(point.seed),
           std::to_string(point.channels),
@@ -149,7 +166,11 @@ std::vector<std::string> csv_row(const Point& point) {
           point.reason,
           method ? executor_name(*method) : "",
           method ? std::to_string(method->streams) : "",
-          method ? std::to_string(method->classes) : ""};
+          method ? std::to_string(method->classes) : "",
+          has_root(point.collective.kind) ? std::to_string(point.collective.root) : "",
+          point.options,
+          point.chosen,
+          point.predicted ? std::to_string(point.predicted->picoseconds()) : ""};
 }
 
 }  // namespace
@@ -169,7 +190,7 @@ std::string csv_text(const std::vector<Point>& points) {
       "collective,algorithm,cluster,ranks,nodes,bytes,count,datatype,reduction,network,seed,channels,slices,"
       "time_ps,algbw_gb_per_s,busbw_gb_per_s,lower_bound_ps,bound_reason,optimality,bottleneck_link,"
       "bottleneck_utilization,messages,events,fingerprint,proven,status,reason,"
-      "executor,streams,classes\n";
+      "executor,streams,classes,root,options,chosen,predicted_ps\n";
   for (const Point& point : points) {
     char separator = '\0';
     for (const std::string& cell : csv_row(point)) {

@@ -1,5 +1,9 @@
 #include "sim/report/point.hpp"
 
+#include <map>
+#include <set>
+#include <utility>
+
 #include "sim/core/check.hpp"
 #include "sim/core/id.hpp"
 
@@ -65,6 +69,21 @@ const char* name_of(PointStatus status) {
       return "limit";
   }
   return "";
+}
+
+std::vector<std::string> labels_of(const std::vector<Point>& points) {
+  std::map<std::string, std::set<std::string>> options;
+  for (const Point& point : points) options[point.algorithm].insert(point.options);
+  std::vector<std::string> labels;
+  labels.reserve(points.size());
+  for (const Point& point : points) {
+    const bool is_file = point.algorithm.ends_with(".xml");
+    std::string label = is_file ? point.algorithm.substr(point.algorithm.rfind('/') + 1) : point.algorithm;
+    const bool is_shared = options[point.algorithm].size() > 1 && !point.options.empty();
+    if (is_shared) label += "{" + point.options + "}";
+    labels.push_back(std::move(label));
+  }
+  return labels;
 }
 
 const char* executor_name(const RunMethod& method) { return method.sweeps ? "sweeps" : "events"; }

@@ -18,6 +18,7 @@
 #include "sim/execution/simulation.hpp"
 #include "sim/model/bounds.hpp"
 #include "sim/model/collective.hpp"
+#include "sim/model/numerics.hpp"
 #include "sim/model/proof.hpp"
 #include "sim/model/topology.hpp"
 #include "sim/report/ratio.hpp"
@@ -41,6 +42,9 @@ struct Point {
   std::string cluster;  // the topology's name
   Collective collective;
   std::string algorithm;
+  std::string options;  // as the user asked for: "channels 8, form themis"; empty = none
+  std::string chosen;   // what a selection took: "ring", "ring, ll128"; empty where there was no choice
+  std::optional<Duration> predicted;  // by the model of that selection
   std::int32_t ranks = 1;
   std::int32_t nodes = 1;
   std::string network;
@@ -58,6 +62,7 @@ struct Point {
   std::optional<RunMethod> method;           // how the result was obtained; absent where nothing ran
   std::optional<std::uint64_t> fingerprint;  // of the event stream; absent where nothing ran
   bool proven = false;
+  Numerics numerics;  // of the proof, where the collective adds numbers that round; else not known
   std::vector<std::string> warnings;
 
   std::optional<std::vector<LinkUse>> links;  // every link by id, if asked for
@@ -65,6 +70,10 @@ struct Point {
   std::vector<ProofFailure> proof_failures;
   std::vector<BlockedStream> blocked;
 };
+
+// The algorithm of each point as text for people: a file without its folders; with the options where others
+// of `points` have the same algorithm with other options.
+std::vector<std::string> labels_of(const std::vector<Point>& points);
 
 // "sweeps" or "events"
 const char* executor_name(const RunMethod& method);

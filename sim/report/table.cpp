@@ -7,6 +7,7 @@
 #include "sim/core/random.hpp"
 #include "sim/report/columns.hpp"
 #include "sim/report/figures.hpp"
+#include "sim/report/winners.hpp"
 
 namespace collsim {
 
@@ -18,16 +19,27 @@ bool same_table(const Point& a, const Point& b) {
          a.nodes == b.nodes && a.network == b.network && a.seed == b.seed;
 }
 
+// Which columns the points of a table have: a barrier moves nothing, and not every collective has a root.
+struct Shown {
+  bool data = true;
+  bool root = false;
+};
+
+Shown shown_of(const Point& point) {
+  const CollectiveKind kind = point.collective.kind;
+  return {kind != CollectiveKind::barrier, has_root(kind)};
+}
+
 std::string heading_text(const Point& point) {
   const auto counted = [](std::int32_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };
   return fmt::format(
       "# {} on {}: {}, {}, network {}, seed {}\n"
-      "# algbw and busbw as nccl-tests defines them, GB = 10^9 bytes; bound: no algorithm is faster on this "
-      "cluster\n#\n",
+      "# {}bound: no algorithm is faster on this cluster\n#\n",
       name_of(point.collective.kind), point.cluster, counted(point.ranks, "rank"),
-      counted(point.nodes, "node"), point.network, point.seed);
+      counted(point.nodes, "node"), point.network, point.seed,
+      shown_of(point).data ? "algbw and busbw as nccl-tests defines them, GB = 10^9 bytes; " : "");
 }
 
 std::string bottleneck_text(const Point& point) {
@@ -37,28 +49,66 @@ std::string bottleneck_text(const Point& point) {
                      percent_text(utilization(point, *point.bottleneck)));
 }
 
-std::vector<std::string> row_of(const Point& point) {
+std::vector<std::string> row_of(const Point& point, const std::string& label, const Shown& shown) {
   const Collective& collective = point.collective;
-  return {std::to_string(collective.bytes.count()),
-          std::to_string(collective.elements()),
-          std::string(name_of(collective.datatype)),
-          std::string(name_of(collective.reduction)),
-          point.algorithm,
-          point.time ? microseconds_text(*point.time) : "-",
-          bandwidth_text(algorithm_bandwidth_gb(point)),
-          bandwidth_text(bus_bandwidth_gb(point)),
-          microseconds_text(point.bound.time),
-          percent_text(optimality(point)),
-          bottleneck_text(point)};
+  std::vector<std::string> row;
+  const auto add = [&row](std::string cell) { row.push_back(std::move(cell)); };
+  if (shown.data) {
+    add(std::to_string(collective.bytes.count()));
+    add(std::to_string(collective.elements()));
+    add(std::string(name_of(collective.datatype)));
+    add(std::string(reduces(collective.kind) ? name_of(collective.reduction) : "none"));
+  }
+  if (shown.root) add(std::to_string(collective.root));
+  add(point.chosen.empty() ? label : fmt::format("{} ({})", label, point.chosen));
+  add(point.time ? microseconds_text(*point.time) : "-");
+  if (shown.data) {
+    add(bandwidth_text(algorithm_bandwidth_gb(point)));
+    add(bandwidth_text(bus_bandwidth_gb(point)));
+  }
+  add(microseconds_text(point.bound.time));
+  add(percent_text(optimality(point)));
+  add(bottleneck_text(point));
+  return row;
 }
 
-std::string rows_text(const std::vector<Point>& points, std::size_t begin, std::size_t end) {
+Columns heading_columns(const Shown& shown) {
   using enum Align;
-  Columns columns({right, right, right, right, left, right, right, right, right, right, left});
-  columns.add({"size", "count", "type", "redop", "algorithm", "time", "algbw", "busbw", "bound", "%bound",
-               "bottleneck"});
-  columns.add({"(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "", "(utilization)"});
-  for (std::size_t i = begin; i < end; ++i) columns.add(row_of(points[i]));
+  std::vector<Align> aligns;
+  std::vector<std::string> names;
+  std::vector<std::string> units;
+  const auto add = [&](Align align, const char* name, const char* unit) {
+    aligns.push_back(align);
+    names.emplace_back(name);
+    units.emplace_back(unit);
+  };
+  if (shown.data) {
+    add(right, "size", "(B)");
+    add(right, "count", "(elements)");
+    add(right, "type", "");
+    add(right, "redop", "");
+  }
+  if (shown.root) add(right, "root", "");
+  add(left, "algorithm", "");
+  add(right, "time", "(us)");
+  if (shown.data) {
+    add(right, "algbw", "(GB/s)");
+    add(right, "busbw", "(GB/s)");
+  }
+  add(right, "bound", "(us)");
+  add(right, "%bound", "");
+  add(left, "bottleneck", "(utilization)");
+  Columns columns(std::move(aligns));
+  columns.add(std::move(names));
+  columns.add(std::move(units));
+  return columns;
+}
+
+std::string rows_text(const std::vector<Point>& points, const std::vector<std::string>& labels,
+                      std::size_t begin, std::size_t end) {
+  const Shown shown = shown_of(points[begin]);
+  Columns columns = heading_columns(shown);
+  for (std::size_t i = begin; i < end; ++i) columns.add(row_of(points[i], labels[i], shown));
   // The first two lines are comments: their first column, right-aligned, leaves room for the mark.
   std::string text = columns.text("  ", report_width);
   text[0] = '#';
@@ -92,21 +142,22 @@ bool same_footer(const Point& a, const Point& b) {
          b.blocked.empty() && a.proof_failures.empty() && b.proof_failures.empty();
 }
 
-std::string footer_text(const Point& first, const Point& last, std::size_t count) {
-  const std::string sizes =
-      count == 1 ? fmt::format("{} B", first.collective.bytes.count())
-                 : fmt::format("{} B to {} B", first.collective.bytes.count(), last.collective.bytes.count());
-  return fmt::format("# {}, {}: {}: {}\n", first.algorithm, sizes, name_of(first.status), first.reason) +
+std::string footer_text(const Point& first, const Point& last, const std::string& label, std::size_t count) {
+  const auto bytes = [](const Point& point) { return std::to_string(point.collective.bytes.count()) + " B"; };
+  std::string title = label;
+  if (shown_of(first).data) title += ", " + bytes(first) + (count > 1 ? " to " + bytes(last) : "");
+  return fmt::format("# {}: {}: {}\n", title, name_of(first.status), first.reason) +
          blocked_text(first.blocked) + findings_text(first.proof_failures);
 }
 
-std::string footers_text(const std::vector<Point>& points, std::size_t begin, std::size_t end) {
+std::string footers_text(const std::vector<Point>& points, const std::vector<std::string>& labels,
+                         std::size_t begin, std::size_t end) {
   std::string text;
   for (std::size_t i = begin; i < end;) {
     std::size_t next = i + 1;
     if (points[i].status != PointStatus::ok) {
       while (next < end && same_footer(points[i], points[next])) ++next;
-      text += footer_text(points[i], points[next - 1], next - i);
+      text += footer_text(points[i], points[next - 1], labels[i], next - i);
     }
     i = next;
   }
@@ -142,13 +193,16 @@ std::string short_link_name(const std::string& name) {
 }
 
 std::string table_text(const std::vector<Point>& points) {
+  const std::vector<std::string> labels = labels_of(points);
   std::string text;
   for (std::size_t begin = 0; begin < points.size();) {
     std::size_t end = begin + 1;
     while (end < points.size() && same_table(points[begin], points[end])) ++end;
     if (begin > 0) text += "\n";
-    text += heading_text(points[begin]) + rows_text(points, begin, end) + footers_text(points, begin, end) +
-            summary_text(points, begin, end);
+    text += heading_text(points[begin]) + rows_text(points, labels, begin, end) +
+            footers_text(points, labels, begin, end) + summary_text(points, begin, end);
+    const auto at = [&points](std::size_t i) { return points.begin() + static_cast<std::ptrdiff_t>(i); };
+    text += winners_text(std::vector<Point>(at(begin), at(end)));
     begin = end;
   }
   return text;

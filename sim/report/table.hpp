@@ -10,9 +10,10 @@
 
 namespace collsim {
 
-// One line per point in the columns of nccl-tests (the algorithm stands where nccl-tests has the root), then
-// bound, percentage and bottleneck. A heading for each run of points that share cluster, collective and
-// network; after its rows, the reason of each point that is not ok, with what blocks it.
+// One line per point in the columns of nccl-tests, with the algorithm before the time, then bound, percentage
+// and bottleneck. The root is shown where the collective has one; a barrier has no columns of data. A heading
+// for each run of points that share cluster, collective and network; after its rows, the reason of each point
+// that is not ok, with what blocks it, and which algorithm wins where (winners.hpp).
 std::string table_text(const std::vector<Point>& points);
 
 // For each point, its busiest links: bytes, bandwidth and utilization, highest first.

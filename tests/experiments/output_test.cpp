@@ -64,11 +64,12 @@ TEST_CASE("JSON has every field of the contract, algorithms outside and sizes in
     CHECK(point.at("algorithm") == (i < 3 ? "ring" : "double_binary_tree"));
     CHECK(point.at("bytes") == std::vector<int>{1024, 32768, 1048576}[i % 3]);
     for (const char* field :
-         {"collective",     "ranks",          "nodes",          "datatype",     "network",    "time_ps",
-          "algbw_gb_per_s", "busbw_gb_per_s", "lower_bound_ps", "bound_reason", "optimality", "bottleneck",
-          "links",          "messages",       "events",         "fingerprint",  "proven",     "status",
-          "reason",         "warnings",       "channels",       "slices",       "reduction",  "executor",
-          "streams",        "classes"}) {
+         {"collective",  "ranks",          "nodes",          "datatype",       "network",
+          "time_ps",     "algbw_gb_per_s", "busbw_gb_per_s", "lower_bound_ps", "bound_reason",
+          "optimality",  "bottleneck",     "links",          "messages",       "events",
+          "fingerprint", "proven",         "status",         "reason",         "warnings",
+          "channels",    "slices",         "reduction",      "executor",       "streams",
+          "classes",     "root",           "options",        "chosen",         "predicted_ps"}) {
       CAPTURE(field);
       CHECK(point.contains(field));
     }

@@ -46,7 +46,8 @@ Experiment experiment_of(std::vector<AlgorithmRequest> algorithms, std::vector<B
 
 std::vector<Point> points_of(const Experiment& experiment, const PipelineOptions& options) {
   const auto built = topologies::build(experiment.cluster);
-  return simulate_points(experiment, std::get<Topology>(built), options);
+  ScheduleCache schedules;
+  return simulate_points(experiment, std::get<Topology>(built), schedules, options);
 }
 
 constexpr std::int64_t mebibyte = 1 << 20;

@@ -1,11 +1,13 @@
 // predict: the same without a file.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
+#include "experiments/schedules.hpp"
 #include "tests/experiments/program_runner.hpp"
 
 namespace collsim {
@@ -29,17 +31,52 @@ Json points_of(const std::vector<std::string>& words, int exit_code = 0) {
 
 }  // namespace
 
-TEST_CASE("predict shows seven algorithms from 1 KiB to 4 GiB and notes what is impossible") {
+TEST_CASE("predict shows the usual algorithms from 1 KiB to 4 GiB and notes what is impossible") {
   const Json points = points_of({"--cluster", "dgx-h100", "--nodes", "2", "--set", "cluster.node.gpus=2",
                                  "--set", "cluster.node.nics.count=2"});
-  REQUIRE(points.size() == 7 * 23);
-  const std::vector<std::string> names = {
-      "ring", "double_binary_tree", "binomial_tree", "cascade", "two_shot", "nvls", "sharp"};
+  std::vector<std::string> names;
+  for (const auto& info : program::known_algorithms())
+    if (info.in_predict && program::does(info, CollectiveKind::all_reduce)) names.emplace_back(info.name);
+  for (const char* usual :
+       {"ring", "double_binary_tree", "binomial_tree", "cascade", "two_shot", "nvls", "sharp"}) {
+    CAPTURE(usual);
+    CHECK(std::count(names.begin(), names.end(), usual) == 1);
+  }
+  REQUIRE(points.size() == names.size() * 23);
   for (std::size_t i = 0; i < points.size(); ++i) {
     CAPTURE(i);
     CHECK(points[i].at("algorithm") == names[i / 23]);
     CHECK(points[i].at("bytes") == std::int64_t{1024} << (i % 23));
     CHECK(points[i].at("status") == (names[i / 23] == "nvls" ? "impossible" : "ok"));
+  }
+}
+
+TEST_CASE("predict knows every collective, and shows algorithms that do it") {
+  const WorkFolder folder;
+  for (const CollectiveKind kind : collective_kinds()) {
+    const std::string name(name_of(kind));
+    CAPTURE(name);
+    for (const bool all : {false, true}) {
+      CAPTURE(all);
+      std::vector<std::string> words = {"predict", name, "--cluster", "dgx-h100", "--json", "-"};
+      if (kind != CollectiveKind::barrier) words.insert(words.end(), {"--size", "8 KiB"});
+      if (all) words.insert(words.end(), {"--algorithms", "all"});
+      const Run run = folder.run(words);
+      CAPTURE(run.err);
+      REQUIRE(run.exit_code == 0);
+      const Json points = Json::parse(run.out).at("points");
+      std::vector<std::string> shown;
+      for (const Json& point : points) {
+        CAPTURE(point.at("algorithm"));
+        CHECK(point.at("collective") == name);
+        CHECK((point.at("status") == "ok" || point.at("status") == "impossible"));
+        shown.push_back(point.at("algorithm"));
+        CHECK(program::does(*program::find_algorithm(shown.back()), kind));
+      }
+      for (const auto& info : program::known_algorithms())
+        if (all && program::does(info, kind) && info.make != nullptr)
+          CHECK_MESSAGE(std::count(shown.begin(), shown.end(), info.name) == 1, info.name);
+    }
   }
 }
 

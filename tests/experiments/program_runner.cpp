@@ -11,6 +11,9 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
+
+#include "experiments/schedules.hpp"
 
 namespace collsim {
 
@@ -66,6 +69,18 @@ void WorkFolder::write(const std::string& name, const std::string& text) const {
 std::string WorkFolder::read(const std::string& name) const { return content_of(path_ + "/" + name); }
 
 bool WorkFolder::has(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
+
+std::string algorithm_names(bool with_aliases) {
+  std::string names;
+  const auto add = [&names](std::string_view name) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  for (const algorithms::AlgorithmInfo& info : program::known_algorithms()) {
+    add(info.name);
+    if (with_aliases && !info.alias.empty()) add(info.alias);
+  }
+  return names;
+}
 
 std::vector<std::string> WorkFolder::names() const {
   std::vector<std::string> names;

@@ -12,6 +12,9 @@ struct Run {
   std::string err;
 };
 
+// Names as a message lists them: "ring, tree", of all that `algorithm:` can name; with or without aliases.
+std::string algorithm_names(bool with_aliases);
+
 // An empty folder under the build tree for the files of one test case; removed with it.
 class WorkFolder {
  public:

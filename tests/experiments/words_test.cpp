@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "experiments/schedules.hpp"
 #include "tests/experiments/program_runner.hpp"
 
 namespace collsim {
@@ -27,10 +28,12 @@ std::vector<std::string> first_words(const std::string& text) {
 
 TEST_CASE("list prints one item a line, name first") {
   const WorkFolder folder;
-  CHECK(first_words(folder.run({"list", "algorithms"}).out) ==
-        std::vector<std::string>{"ring", "double_binary_tree", "binomial_tree", "cascade", "two_shot", "nvls",
-                                 "sharp"});
-  CHECK(first_words(folder.run({"list", "collectives"}).out) == std::vector<std::string>{"all_reduce"});
+  std::vector<std::string> algorithms;
+  for (const auto& info : program::known_algorithms()) algorithms.emplace_back(info.name);
+  CHECK(first_words(folder.run({"list", "algorithms"}).out) == algorithms);
+  CHECK(first_words(folder.run({"list", "collectives"}).out) ==
+        std::vector<std::string>{"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+                                 "scatter", "gather", "all_to_all", "send_recv", "barrier"});
   CHECK(first_words(folder.run({"list", "hardware"}).out) ==
         std::vector<std::string>{"dgx-v100", "dgx2", "dgx-a100", "dgx-h100", "gb200-nvl72", "mi300x",
                                  "tpu-v4"});
@@ -40,6 +43,25 @@ TEST_CASE("list prints one item a line, name first") {
   const Run schema = folder.run({"list", "schema"});
   CHECK(schema.exit_code == 0);
   CHECK(nlohmann::json::parse(schema.out).contains("properties"));
+}
+
+TEST_CASE("list shows what an algorithm does and takes, on its line and in full") {
+  const WorkFolder folder;
+  const std::string lines = folder.run({"list", "algorithms"}).out;
+  const algorithms::AlgorithmInfo& ring = *program::find_algorithm("ring");
+  const std::string line = lines.substr(0, lines.find('\n'));
+  CHECK(line.rfind("ring                 " + std::string(ring.summary) + "; does all_reduce", 0) == 0);
+  CHECK(line.find("; options channels, slices, slots, channel_bandwidth, order") != std::string::npos);
+  const Run tree = folder.run({"list", "algorithms", "tree"});
+  CHECK(tree.exit_code == 0);
+  CHECK(tree.out.rfind("double_binary_tree: ", 0) == 0);
+  CHECK(tree.out.find("\nalias        tree\ncollectives  all_reduce") != std::string::npos);
+  CHECK(tree.out.find("\nsource       Sanders, ") != std::string::npos);
+  const Run unknown = folder.run({"list", "algorithms", "rng"});
+  CHECK(unknown.exit_code == 65);
+  CHECK(unknown.err == "<command line>: error: NAME: unknown algorithm 'rng'\n  expected one of " +
+                           algorithm_names(true) + "\n  did you mean 'ring'?\n");
+  CHECK(folder.run({"list", "hardware", "ring"}).err == "collsim: list hardware takes no name\n");
 }
 
 TEST_CASE("describe shows counts, bisection, diameter and bounds, as text, JSON and Graphviz") {
@@ -65,8 +87,8 @@ TEST_CASE("describe shows counts, bisection, diameter and bounds, as text, JSON 
         "node            4   40.00 GB/s           10.00 GB/s\n"
         "bisection       2   40.00 GB/s           20.00 GB/s\n"
         "\n"
-        "size (B)  lower bound (us)  because of\n"
-        " 1000000            150.00  rank\n");
+        "size (B)  lower bound of all_reduce (us)  because of\n"
+        " 1000000                          150.00  rank\n");
   const auto json = nlohmann::json::parse(folder.run({"describe", "x.yaml", "--json", "-"}).out);
   CHECK(json.at("ranks") == 4);
   CHECK(json.at("cables") == 4);
@@ -102,7 +124,8 @@ TEST_CASE("Words of predict are checked like a file, without a place that the us
         "  did you mean 'dgx-h100'?\n");
   CHECK(predict({"all_reduc", "--cluster", "dgx-h100"}) ==
         "<command line>: error: collective: there is no collective 'all_reduc'\n"
-        "  expected all_reduce\n"
+        "  expected one of all_reduce, reduce_scatter, all_gather, broadcast, reduce, scatter, gather, "
+        "all_to_all, send_recv, barrier\n"
         "  did you mean 'all_reduce'?\n");
   CHECK(predict({"all_reduce", "--cluster", "dgx-h100", "--size", "8MiB,3"}) ==
         "<command line>: error: size[1]: '3' has no unit\n"

@@ -54,7 +54,7 @@ Topology two_nodes() {
 }  // namespace
 
 TEST_CASE("describe counts what a cluster is made of") {
-  const Description description = describe(two_nodes(), {});
+  const Description description = describe(two_nodes());
   CHECK(description.ranks == 4);
   CHECK(description.nodes == 2);
   CHECK(description.nics == 2);
@@ -66,14 +66,15 @@ TEST_CASE("describe counts what a cluster is made of") {
   CHECK(description.links == 18);
   CHECK(!description.diameter_links);
   CHECK(!description.bisection);
-  CHECK(describe(cable_topology(), {}).bisection == Int128{1'000'000'000});
+  CHECK(describe(cable_topology()).bisection == Int128{1'000'000'000});
 }
 
 TEST_CASE("description_text shows counts, cuts and bounds") {
   Collective collective;
   collective.bytes = Bytes(1'000'000);
   // Two ranks: the contribution of each crosses the cable once: 1 MB at 1 GB/s.
-  Description description = describe(cable_topology(), {collective});
+  Description description = describe(cable_topology());
+  description.bounds.push_back({collective, lower_bound(collective, cable_topology())});
   description.diameter_links = 1;
   CHECK(description_text(description) ==
         "# 2 nodes on \"a cable\"\n"
@@ -89,12 +90,12 @@ TEST_CASE("description_text shows counts, cuts and bounds") {
         "rank            2    2.00 GB/s            1.00 GB/s\n"
         "bisection       2    2.00 GB/s            1.00 GB/s\n"
         "\n"
-        "size (B)  lower bound (us)  because of\n"
-        " 1000000           1000.00  rank\n");
+        "size (B)  lower bound of all_reduce (us)  because of\n"
+        " 1000000                         1000.00  rank\n");
 }
 
 TEST_CASE("description_json has the same facts, exact") {
-  CHECK(description_json(describe(cable_topology(), {}), "0.1.0") == R"({
+  CHECK(description_json(describe(cable_topology()), "0.1.0") == R"({
   "collsim": "0.1.0",
   "cluster": "2 nodes on \"a cable\"",
   "ranks": 2,

@@ -42,6 +42,51 @@ TEST_CASE("table_text shows a point in the columns of nccl-tests, with bound and
             "# 1 point ok, each schedule proven; fingerprint of all points 157a3807a48faa9d\n");
 }
 
+TEST_CASE(
+    "table_text has a column for the root where the collective has one, and no redop where nothing is "
+    "reduced") {
+  Point point = ring_point();
+  point.collective = {CollectiveKind::broadcast, Bytes(8 << 20), Datatype::float32, ReductionOp::sum, 3};
+  point.bottleneck.reset();
+  const std::string text = table_text({point});
+  CHECK(text.find("\n#    size       count     type  redop  root  algorithm    time   algbw   busbw") !=
+        std::string::npos);
+  CHECK(text.find("\n  8388608     2097152  float32   none     3  ring       160.80   52.17   52.17") !=
+        std::string::npos);
+}
+
+TEST_CASE("table_text shows the time of a barrier and nothing about data") {
+  Point point = ring_point();
+  point.collective = {CollectiveKind::barrier, Bytes(), Datatype::float32, ReductionOp::sum};
+  point.bottleneck.reset();
+  Point impossible = impossible_point(Bytes());
+  impossible.collective = point.collective;
+  CHECK(table_text({point, impossible}) ==
+        "# barrier on 1 node of 8 GPUs on nvswitch: 8 ranks, 1 node, network fluid, seed 1\n"
+        "# bound: no algorithm is faster on this cluster\n"
+        "#\n"
+        "# algorithm    time   bound  %bound  bottleneck\n"
+        "#              (us)    (us)          (utilization)\n"
+        "  ring       160.80  146.80    91.3  -\n"
+        "  sharp           -  146.80       -  impossible, see below\n"
+        "# sharp: impossible: no switch of the fabric reduces\n"
+        "# 1 of 2 points ok, each schedule proven; fingerprint of all points 021c88d0a3fd73b6\n");
+}
+
+TEST_CASE("table_text says what a selection took, and tells requests of one algorithm apart") {
+  Point plain = ring_point();
+  plain.bottleneck.reset();
+  Point chosen = plain;
+  chosen.algorithm = "auto";
+  chosen.chosen = "ring";
+  Point wide = plain;
+  wide.options = "channels: 8";
+  const std::string text = table_text({chosen, plain, wide});
+  CHECK(text.find("  sum  auto (ring)        160.80") != std::string::npos);
+  CHECK(text.find("  sum  ring               160.80") != std::string::npos);
+  CHECK(text.find("  sum  ring{channels: 8}  160.80") != std::string::npos);
+}
+
 TEST_CASE("table_text keeps within 120 columns for the longest usual names and sizes") {
   Point point = ring_point();
   point.algorithm = "double_binary_tree";
