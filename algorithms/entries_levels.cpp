@@ -1,20 +1,23 @@
 // Entries of the registry: levels of a cluster, and switches that reduce.
+#include <utility>
+
 #include "algorithms/levels.hpp"
 #include "algorithms/registry.hpp"
 
 namespace collsim::algorithms {
 
-std::vector<AlgorithmInfo> entries_of_levels_and_switches() {
-  using enum CollectiveKind;
+namespace {
+
+using enum CollectiveKind;
+
+std::vector<AlgorithmInfo> entries_of_levels() {
   const std::vector<CollectiveKind> halves = {all_reduce, reduce_scatter, all_gather};
-  const std::vector<CollectiveKind> switched = {all_reduce, reduce_scatter, all_gather,
-                                                broadcast,  reduce,         barrier};
   return {
       {"hierarchical",
        "",
        "inside the nodes, between them along rails or by leaders, and inside again",
        "Horovod's hierarchical all-reduce; UCC cl/hier; NCCL's PXN for all-to-all",
-       {all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all},
+       {all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, barrier},
        {"channels", "slices", "slots", "channel_bandwidth", "form"},
        false,
        {"rails", "leader"},
@@ -37,6 +40,13 @@ std::vector<AlgorithmInfo> entries_of_levels_and_switches() {
        false,
        {},
        &torus_bucket},
+  };
+}
+
+std::vector<AlgorithmInfo> entries_of_switches() {
+  const std::vector<CollectiveKind> switched = {all_reduce, reduce_scatter, all_gather,
+                                                broadcast,  reduce,         barrier};
+  return {
       {"nvls",
        "",
        "the switches inside one node add and multicast",
@@ -83,6 +93,14 @@ std::vector<AlgorithmInfo> entries_of_levels_and_switches() {
        {},
        &sharp},
   };
+}
+
+}  // namespace
+
+std::vector<AlgorithmInfo> entries_of_levels_and_switches() {
+  std::vector<AlgorithmInfo> entries = entries_of_levels();
+  for (AlgorithmInfo& info : entries_of_switches()) entries.push_back(std::move(info));
+  return entries;
 }
 
 }  // namespace collsim::algorithms

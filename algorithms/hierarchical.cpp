@@ -3,7 +3,8 @@
 //
 //   rails   A ring reduce-scatter inside every node, a ring all-reduce of part g between the GPUs g of all
 //           nodes, a ring all-gather inside: level_rings.hpp with the levels [GPUs a node, nodes].
-//           Reduce-scatter and all-gather are its two halves. All-to-all: hierarchical_all_to_all.cpp.
+//           Reduce-scatter and all-gather are its two halves, a barrier is one of nothing. All-to-all:
+//           hierarchical_all_to_all.cpp.
 //   leader  One GPU of every node talks to the other nodes: hierarchical_leader.cpp.
 // The default is rails; broadcast and reduce have leader only.
 #include "algorithms/hierarchical.hpp"

@@ -3,7 +3,8 @@
 //
 // The leader of a node is its GPU 0, or the one of the same number as the root. All-reduce: a binomial reduce
 // to the leader inside every node, the ring of ring.cpp over the leaders (n blocks), a binomial broadcast
-// back. Reduce and broadcast: a binomial tree inside every node and one over the leaders, each whole.
+// back. Barriers are all-reduces of nothing. Reduce and broadcast: a binomial tree inside every node and one
+// over the leaders, each whole.
 //
 // With v the number of a GPU from the leader's on (modulo G), its children are v + 1, v + 2, v + 4, ... below
 // v + 2^z, z the trailing zeros of v, and its parent is v - 2^z; nodes likewise from the root's on. Reduces
@@ -37,7 +38,7 @@ struct Role {
 class Leaders {
  public:
   Leaders(const Collective& collective, const Placement& placement)
-      : kind_(collective.kind),
+      : kind_(collective.kind == CollectiveKind::barrier ? CollectiveKind::all_reduce : collective.kind),
         nodes_(placement.nodes),
         gpus_(placement.gpus_per_node),
         leader_(has_root(kind_) ? collective.root % gpus_ : 0),
@@ -197,7 +198,7 @@ Schedule hierarchical_by_leaders(const Collective& collective, const Placement& 
     binding.program += count;
     binding.streams.push_back(slice - 1);
   };
-  if (collective.kind == CollectiveKind::all_reduce && placement.nodes > 1)
+  if (!has_root(collective.kind) && placement.nodes > 1)
     schedule.symmetries.push_back(next_node(placement, slices));
   return schedule;
 }

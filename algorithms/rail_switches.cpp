@@ -306,8 +306,16 @@ void RailPlan::visit(Rank rank, RankStreams& streams) const {
   visit_out(at, streams, ready, inside, offered);
 }
 
+// Of the roles that do one operation a slice.
+OperationKind kind_of(Role role) {
+  if (role == post_range) return OperationKind::aggregate;
+  if (role == collect_range) return OperationKind::collect;
+  return role == send_range || role == send_part ? OperationKind::send : OperationKind::receive;
+}
+
 // Bases: 0 = the first block of the range, or the block; 1 = the own node. Trip k is slice k.
 Program RailPlan::program(const ProgramKey& key) const {
+  const auto role = static_cast<Role>(key[0]);
   const auto width = static_cast<std::int32_t>(key[1]);
   const auto chunk = [&](std::int32_t span) {
     ChunkExpression expression;
@@ -330,13 +338,7 @@ Program RailPlan::program(const ProgramKey& key) const {
   const auto add = [&loop](OperationKind kind, std::int32_t peer, const ChunkExpression& expression) {
     loop.body.push_back(make_operation(kind, peer, expression));
   };
-  switch (static_cast<Role>(key[0])) {
-    case post_range:
-      add(OperationKind::aggregate, 0, range);
-      break;
-    case collect_range:
-      add(OperationKind::collect, 0, range);
-      break;
+  switch (role) {
     case post_nodes:
       for (std::int32_t node = 0; node < nodes_; ++node)
         add(OperationKind::aggregate, node, of_node(false, node));
@@ -344,23 +346,8 @@ Program RailPlan::program(const ProgramKey& key) const {
     case collect_nodes:
       for (std::int32_t i = 1; i < nodes_; ++i) add(OperationKind::collect, i - 1, of_node(true, i));
       break;
-    case collect_own:
-      add(OperationKind::collect, 0, of_node(true, 0));
-      break;
-    case send_range:
-      add(OperationKind::send, 0, range);
-      break;
-    case receive_range:
-      add(OperationKind::receive, 0, range);
-      break;
     case add_ranges:
       for (std::int32_t i = 0; i + 1 < gpus_; ++i) add(OperationKind::receive_reduce, i, range);
-      break;
-    case send_part:
-      add(OperationKind::send, 0, chunk(1));
-      break;
-    case receive_part:
-      add(OperationKind::receive, 0, chunk(1));
       break;
     case gather_parts:
       for (std::int32_t i = 1; i < width; ++i) {
@@ -369,6 +356,19 @@ Program RailPlan::program(const ProgramKey& key) const {
         part.block_modulus = width;
         add(OperationKind::receive, i - 1, part);
       }
+      break;
+    case collect_own:
+      add(OperationKind::collect, 0, of_node(true, 0));
+      break;
+    case post_range:
+    case collect_range:
+    case send_range:
+    case receive_range:
+      add(kind_of(role), 0, range);
+      break;
+    case send_part:
+    case receive_part:
+      add(kind_of(role), 0, chunk(1));
       break;
   }
   std::int32_t slot = 0;

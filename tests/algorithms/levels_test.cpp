@@ -105,6 +105,11 @@ TEST_CASE("Cascade, torus buckets and hierarchical are proven for 1 to 6 nodes o
       check_options("torus_bucket", "", halves, placement);
       check_options("hierarchical", "rails", halves, placement);
       check_options("hierarchical", "leader", {CollectiveKind::all_reduce}, placement);
+      for (const char* form : {"rails", "leader"}) {
+        AlgorithmOptions options;
+        options.form = form;
+        check_proven(make("hierarchical", options, bytes_of(CollectiveKind::barrier, 0), placement));
+      }
       check_sizes("hierarchical", {}, {CollectiveKind::all_to_all}, placement);
     }
 }
