@@ -32,8 +32,9 @@ struct Outcome {
 };
 
 Schedule schedule_of(const std::string& name, std::int64_t bytes, const Placement& placement,
-                     const AlgorithmOptions& options = {}) {
+                     const AlgorithmOptions& options = {}, CollectiveKind kind = CollectiveKind::all_reduce) {
   Collective collective;
+  collective.kind = kind;
   collective.bytes = Bytes(bytes);
   auto made = algorithms::make_schedule({name, options}, collective, placement);
   REQUIRE(std::holds_alternative<Schedule>(made));
@@ -87,6 +88,72 @@ Outcome two_shot_port(std::int32_t ranks, std::int64_t bytes, std::int64_t alpha
   return {time_on(topology, schedule_of("two_shot", bytes, topology.placement())), 2 * ranks};
 }
 
+Topology ports(std::int32_t ranks, std::int64_t alpha_ps, std::int64_t bandwidth) {
+  return port_network(ranks, ps(alpha_ps), rate_of(bandwidth));
+}
+
+// What an algorithm without options takes.
+Outcome plain(const Topology& topology, const std::string& name, std::int64_t bytes, std::int64_t steps,
+              CollectiveKind kind = CollectiveKind::all_reduce, const AlgorithmOptions& options = {}) {
+  return {time_on(topology, schedule_of(name, bytes, topology.placement(), options, kind)), steps};
+}
+
+AlgorithmOptions of_form(const std::string& form) {
+  AlgorithmOptions options;
+  options.form = form;
+  return options;
+}
+
+AlgorithmOptions of_radix(std::int32_t radix) {
+  AlgorithmOptions options;
+  options.radix = radix;
+  return options;
+}
+
+// 16 ranks: 0 .. 7 work, 8 .. 15 only serve: each adds up one eighth of what all workers send, and sends it
+// back. No rank that only serves contributes, so it is no all-reduce of all ranks, and no algorithm here.
+Schedule dedicated_servers(std::int64_t bytes) {
+  constexpr std::int32_t workers = 8;
+  Collective collective;
+  collective.bytes = Bytes(bytes);
+  Schedule schedule = empty_schedule("dedicated servers", collective, 2 * workers);
+  schedule.layout = Layout(collective.elements(), 4, {}, workers);
+  ChunkExpression part;
+  part.block_base = 0;
+  part.block_modulus = workers;
+  const auto operation = [&](OperationKind kind, std::int32_t peer) {
+    OperationTemplate result;
+    result.kind = kind;
+    result.peer = peer;
+    result.chunk = part;
+    return result;
+  };
+  Loop sums;
+  for (std::int32_t worker = 0; worker < workers; ++worker)
+    sums.body.push_back(operation(OperationKind::receive_reduce, worker));
+  OperationTemplate back = operation(OperationKind::send, 0);
+  back.dependencies.push_back({0, workers - 1, 0});
+  schedule.programs = {
+      Program{{Loop{1, {operation(OperationKind::send, 0), operation(OperationKind::receive, 0)}}}},
+      Program{{sums}}, Program{{Loop{1, {back}}}}};
+  schedule.stream_count = [](Rank rank) { return rank < workers ? workers : 1 + workers; };
+  schedule.bind = [](Rank rank, std::int32_t stream, Binding& binding) {
+    if (rank < workers) {  // a stream for each server, the nearest first
+      const std::int32_t server = (rank + stream) % workers;
+      binding.peers = {{workers + server, 0}};
+      binding.bases = {server};
+      return;
+    }
+    const std::int32_t server = rank - workers;
+    binding.program = stream == 0 ? 1 : 2;
+    binding.bases = {server};
+    binding.streams = {0};
+    for (std::int32_t worker = 0; worker < workers; ++worker)
+      if (stream == 0 || stream == 1 + worker) binding.peers.push_back({(server + worker) % workers, 0});
+  };
+  return schedule;
+}
+
 Outcome reducing_ring() {
   GpuSpec gpu;
   gpu.reduce_bandwidth = rate_of(1'000'000'000'000);  // gamma = 1 ps a byte
@@ -94,18 +161,20 @@ Outcome reducing_ring() {
   return {time_on(topology, schedule_of("ring", 8 * mib, topology.placement())), 3 * 14};
 }
 
-Outcome torus_bucket() {
+Topology torus_4x4() {
   ClusterSpec cluster;
   cluster.nodes = 16;
   cluster.fabric.kind = FabricKind::torus;
   cluster.fabric.dimensions = {4, 4};
   cluster.fabric.bandwidth = rate_of(50'000'000'000);
   cluster.fabric.latency = ps(us);
-  const auto built = topologies::build(cluster);
+  auto built = topologies::build(cluster);
   REQUIRE(std::holds_alternative<Topology>(built));
-  const auto& topology = std::get<Topology>(built);
-  return {time_on(topology, schedule_of("cascade", 16 * mib, topology.placement())), 12};
+  return std::get<Topology>(std::move(built));
 }
+
+Outcome torus_bucket() { return plain(torus_4x4(), "cascade", 16 * mib, 12); }
+Outcome four_buckets() { return plain(torus_4x4(), "torus_bucket", 16 * mib, 12); }
 
 Outcome nvls() {
   const Topology topology = port_network(8, ps(4 * us), rate_of(370'000'000'000));
@@ -135,17 +204,88 @@ const std::map<std::string, std::function<Outcome()>>& reproduced() {
       {"G7", [] { return ring(8, 8 * mib, us, 100'000'000'000, 4); }},
       {"G8", [] { return ring(8, 65536, us, 100'000'000'000, 4); }},
       // One tree of the two with its own links carries half of the size: 16 MiB of 32.
+      {"G6",
+       [] {
+         AlgorithmOptions options;
+         options.channels = 1;
+         return plain(pairs(8, us, 100'000'000'000), "bidirectional_ring", 8 * mib, 14,
+                      CollectiveKind::all_reduce, options);
+       }},
+      {"G9B",
+       [] {
+         return plain(ports(16, 3 * us, 25'000'000'000), "binomial_tree", mib, 4, CollectiveKind::broadcast);
+       }},
+      {"G10B",
+       [] {
+         return plain(ports(13, 3 * us, 25'000'000'000), "binomial_tree", mib, 4, CollectiveKind::broadcast);
+       }},
+      {"G11",
+       [] {
+         AlgorithmOptions options = sliced(32);
+         options.channels = 1;
+         return plain(pairs(8, 2 * us, 50'000'000'000), "chain", 16 * mib, 38, CollectiveKind::broadcast,
+                      options);
+       }},
       {"G13", [] { return double_tree(8, 32 * mib, 16); }},
       {"G14", [] { return double_tree(14, 32 * mib, 16); }},
       {"G15", [] { return double_tree(8, 16 * mib, 8); }},
       {"G16", [] { return double_tree(9, 16 * mib, 8); }},
+      {"G17", [] { return plain(ports(16, 2 * us, 25'000'000'000), "recursive_doubling", 32768, 4); }},
+      {"G17d", [] { return plain(pairs(16, 2 * us, 25'000'000'000), "recursive_doubling", 32768, 4); }},
+      {"G17p", [] { return plain(ports(16, 2 * us, 25'000'000'000), "recursive_doubling", 32768, 4); }},
+      {"G18d", [] { return plain(pairs(5, 2 * us, 25'000'000'000), "recursive_doubling", 32768, 4); }},
+      {"G18bd", [] { return plain(pairs(6, 2 * us, 25'000'000'000), "recursive_doubling", 32768, 4); }},
+      {"G18cd", [] { return plain(pairs(7, 2 * us, 25'000'000'000), "recursive_doubling", 32768, 4); }},
+      {"G19", [] { return plain(ports(16, 2 * us, 25'000'000'000), "rabenseifner", 12 * mib, 8); }},
+      {"G19d", [] { return plain(ports(16, 2 * us, 25'000'000'000), "rabenseifner", 12 * mib, 8); }},
+      // With ports of their own for every pair, a rank's late receive does not hold up the next one.
+      {"G20", [] { return plain(pairs(6, 2 * us, 25'000'000'000), "rabenseifner", 12 * mib, 8); }},
+      {"G20d", [] { return plain(pairs(6, 2 * us, 25'000'000'000), "rabenseifner", 12 * mib, 8); }},
+      {"G20c", [] { return plain(pairs(7, 2 * us, 25'000'000'000), "rabenseifner", 12 * mib, 8); }},
+      {"G20cd", [] { return plain(pairs(7, 2 * us, 25'000'000'000), "rabenseifner", 12 * mib, 8); }},
+      {"G21",
+       [] {
+         return plain(pairs(27, 2 * us, 25'000'000'000), "recursive_doubling", 9216, 3,
+                      CollectiveKind::all_reduce, of_radix(3));
+       }},
+      {"G22",
+       [] {
+         return plain(ports(27, 2 * us, 25'000'000'000), "recursive_doubling", 9216, 6,
+                      CollectiveKind::all_reduce, of_radix(3));
+       }},
+      {"G23", [] { return plain(pairs(8, 3 * us / 2, 50'000'000'000), "one_shot", 256 * 1024, 1); }},
       {"G24",
        [] {
          const Topology topology = pairs(8, 3 * us / 2, 50'000'000'000);
          return Outcome{time_on(topology, schedule_of("two_shot", 256 * 1024, topology.placement())), 2};
        }},
+      {"G25", [] { return plain(ports(8, 3 * us / 2, 400'000'000'000), "one_shot", 256 * 1024, 7); }},
       {"G26", [] { return two_shot_port(8, 256 * 1024, 3 * us / 2, 400'000'000'000); }},
       {"G27", nvls},
+      {"G29",
+       [] {
+         return plain(ports(8, 2 * us, 25'000'000'000), "bruck", 24 * mib, 3, CollectiveKind::all_gather);
+       }},
+      {"G29d",
+       [] {
+         return plain(ports(8, 2 * us, 25'000'000'000), "bruck", 24 * mib, 3, CollectiveKind::all_gather);
+       }},
+      {"G29p",
+       [] {
+         return plain(ports(8, 2 * us, 25'000'000'000), "pat", 24 * mib, 3, CollectiveKind::all_gather);
+       }},
+      {"G30d",
+       [] {
+         return plain(ports(6, 2 * us, 25'000'000'000), "bruck", 24 * mib, 3, CollectiveKind::all_gather);
+       }},
+      {"G32",
+       [] {
+         return plain(ports(8, 2 * us, 25'000'000'000), "direct", 8 * mib, 7, CollectiveKind::all_to_all);
+       }},
+      {"G33",
+       [] {
+         return plain(ports(8, 2 * us, 25'000'000'000), "pairwise", 8 * mib, 7, CollectiveKind::all_to_all);
+       }},
       {"G34",
        [] {
          return cascade({{8, ps(us), rate_of(400'000'000'000)}, {4, ps(5 * us), rate_of(50'000'000'000)}},
@@ -158,73 +298,66 @@ const std::map<std::string, std::function<Outcome()>>& reproduced() {
                          {4, ps(5 * us), rate_of(25'000'000'000)}},
                         64 * mib);
        }},
+      {"G36",
+       [] {
+         const Topology topology =
+             pair_network({{8, ps(us), rate_of(400'000'000'000)}, {4, ps(5 * us), rate_of(50'000'000'000)}});
+         Placement placement = topology.placement();
+         placement.nodes = 4;
+         placement.gpus_per_node = 8;
+         return Outcome{
+             time_on(topology, schedule_of("hierarchical", 64 * mib, placement, of_form("leader"))), 12};
+       }},
       {"G38", torus_bucket},
+      {"G39", four_buckets},
+      {"G42",
+       [] {  // eight workers and a server that works as well
+         return plain(ports(9, 2 * us, 25'000'000'000), "parameter_server", 64 * mib, 16,
+                      CollectiveKind::all_reduce, of_form("central"));
+       }},
       {"G43", [] { return two_shot_port(8, 64 * mib, 2 * us, 25'000'000'000); }},
+      {"G44",
+       [] {
+         const Topology topology = ports(16, 2 * us, 25'000'000'000);
+         return Outcome{time_on(topology, dedicated_servers(64 * mib)), 16};
+       }},
       {"B1", [] { return bound(false); }},
       {"B2", [] { return bound(true); }},
   };
   return table;
 }
 
-const char* const other_algorithm = "an algorithm that this version does not have";
-const char* const other_collective = "a collective that this version does not have";
 const char* const blocked_sender = "outside the model: the sender is blocked for the latency (model A)";
 const char* const fifo_links = "outside the model: links serve messages in FIFO order, here they share";
+const char* const fifo_port = "outside the model: a port serves messages in FIFO order, here they share";
 const char* const barriers = "outside the model: a barrier after every round";
+const char* const one_alpha = "outside the model: one alpha for hops inside and between nodes";
+const char* const alpha_a_message =
+    "outside the model: one alpha a message, where a torus pays it at every hop";
 
 const std::map<std::string, std::string>& excluded() {
   static const std::map<std::string, std::string> table = {
-      {"G6", other_algorithm},
       {"G7A", blocked_sender},
       {"G9", blocked_sender},
-      {"G9B", other_collective},
       {"G10", blocked_sender},
-      {"G10B", other_collective},
-      {"G11", other_collective},
       {"G12", blocked_sender},
       {"G15s", fifo_links},
       {"G16s", fifo_links},
-      {"G17", other_algorithm},
-      {"G17d", other_algorithm},
-      {"G17p", other_algorithm},
       {"G18", barriers},
-      {"G18d", other_algorithm},
-      {"G18p", other_algorithm},
+      {"G18p", fifo_port},
       {"G18b", barriers},
-      {"G18bd", other_algorithm},
-      {"G18bp", other_algorithm},
+      {"G18bp", fifo_port},
       {"G18c", barriers},
-      {"G18cd", other_algorithm},
-      {"G18cp", other_algorithm},
-      {"G19", other_algorithm},
-      {"G19d", other_algorithm},
-      {"G20", other_algorithm},
-      {"G20d", other_algorithm},
-      {"G20c", other_algorithm},
-      {"G20cd", other_algorithm},
-      {"G21", other_algorithm},
-      {"G22", other_algorithm},
-      {"G23", other_algorithm},
-      {"G25", other_algorithm},
+      {"G18cp", fifo_port},
       {"G28", "outside the model: host overhead and switch latency of a SHARP operation have no keys"},
-      {"G29", other_collective},
-      {"G29d", other_collective},
-      {"G29p", other_collective},
       {"G30", barriers},
-      {"G30d", other_collective},
       {"G30p", barriers},
-      {"G32", other_collective},
-      {"G33", other_collective},
-      {"G36", other_algorithm},
-      {"G37", "outside the model: one alpha for hops inside and between nodes"},
-      {"G37m", "outside the model: one alpha for hops inside and between nodes"},
-      {"G39", other_algorithm},
-      {"G40", other_algorithm},
-      {"G40r", other_algorithm},
-      {"G41", other_algorithm},
-      {"G41r", other_algorithm},
-      {"G42", other_algorithm},
-      {"G44", other_algorithm},
+      {"G37", one_alpha},
+      {"G37m", one_alpha},
+      {"G40", alpha_a_message},
+      {"G40r", alpha_a_message},
+      {"G41", alpha_a_message},
+      {"G41r", alpha_a_message},
   };
   return table;
 }
