@@ -66,6 +66,8 @@ ScheduleOrReason chain(const Collective& collective, const Placement& placement,
   Schedule schedule = schedule_frame("chain", collective, placement, options, {channels, slices}, 1);
   schedule.channels = channels;
   schedule.slices = slices;
+  // The collective names its root.
+  if (has_root(collective.kind) && options.root) schedule.unused_options.emplace_back("root");
   schedule.programs = chain.streams.programs();
   const auto shared = std::make_shared<const Chain>(std::move(chain));
   schedule.stream_count = [shared](Rank rank) { return shared->stream_count(rank); };

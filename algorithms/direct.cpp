@@ -7,9 +7,9 @@
 //   broadcast, scatter the root sends to all
 //   reduce, gather     the root receives from all
 //
-// Streams: one for each message that a rank sends, in the order r + 1, r + 2, ...; one that receives, in the
-// order r - 1, r - 2, ...; and one that copies what a rank keeps for itself (all_to_all; send_recv of one
-// rank), which are not in place.
+// All_to_all and send_recv are not in place: what a rank keeps for itself, a stream copies. Streams of the
+// others: one for each message that the root sends, to root + 1, root + 2, ...; one that receives, from
+// root - 1, root - 2, ...
 #include "algorithms/direct_streams.hpp"
 #include "algorithms/trees.hpp"
 
@@ -25,29 +25,23 @@ OperationTemplate copy_of(ChunkExpression chunk) {
   return operation;
 }
 
-// Streams: 0 copies, 1 receives, 2 + p sends. Bases: 0 the own rank, 1 the peer's.
+// Stream 0 copies, stream p sends to peer p and receives from the rank whose peer p this one is. Bases: 0 the
+// rank whose part it copies or sends, 1 the rank that it receives from.
 Schedule all_to_all(const Collective& collective, const Placement& placement,
                     const AlgorithmOptions& options) {
   const std::int32_t ranks = placement.ranks();
   Schedule schedule = schedule_frame(name, collective, placement, options, {}, ranks);
   schedule.in_place = false;
-  schedule.programs = {
-      one_operation(copy_of(block_of(0, 0, ranks))),
-      one_of_each_peer(OperationKind::receive, ranks - 1,
-                       [&](std::int32_t i) { return block_of(0, -1 - i, ranks); }),
-      one_operation(make_operation(OperationKind::send, 0, block_of(1, 0, ranks, Buffer::input)))};
-  const std::int32_t streams = ranks == 1 ? 1 : ranks + 1;
-  schedule.stream_count = [streams](Rank) { return streams; };
-  schedule.bind = [ranks](Rank rank, std::int32_t stream, Binding& binding) {
-    binding.program = stream < 2 ? stream : 2;
-    binding.bases.push_back(rank);
-    if (stream == 1) add_peers_before(rank, ranks, 0, binding);
-    if (stream < 2) return;
-    const Rank peer = peer_after(rank, stream - 2, ranks);
-    binding.peers.push_back(Peer{peer, 0});
-    binding.bases.push_back(peer);
+  const auto send = make_operation(OperationKind::send, 0, block_of(0, 0, ranks, Buffer::input));
+  const auto receive = make_operation(OperationKind::receive, 1, block_of(1, 0, ranks));
+  schedule.programs = {one_operation(copy_of(block_of(0, 0, ranks))), Program{{Loop{1, {send, receive}}}}};
+  const auto bind = [translation = translation_of(ranks)](std::int32_t stream, Binding& binding) {
+    const Rank from = translation.home(stream);
+    binding.program = stream == 0 ? 0 : 1;
+    binding.bases = {stream, from};
+    if (stream > 0) binding.peers = {{stream, 0}, {from, 0}};
   };
-  if (ranks > 1) schedule.symmetries.push_back(next_rank(ranks, streams, ranks));
+  set_streams_of_rank_0(schedule, ranks, 2, bind);
   return schedule;
 }
 
@@ -70,8 +64,11 @@ Schedule send_recv(const Collective& collective, const Placement& placement,
     binding.program = stream;
     binding.peers.push_back(Peer{(rank + (stream == 0 ? 1 : ranks - 1)) % ranks, 0});
   };
-  schedule.symmetries.push_back(next_rank(ranks, 2, 1));
   return schedule;
+}
+
+Rank turned(Rank root, std::int32_t by, std::int32_t ranks) {
+  return static_cast<Rank>((std::int64_t{root} + by + ranks) % ranks);
 }
 
 // The root sends to all: the whole vector, or the peer's part. Bases: 0 the rank whose part it is.
@@ -87,7 +84,7 @@ Schedule from_root(const Collective& collective, const Placement& placement,
   schedule.stream_count = [ranks, root](Rank rank) { return rank == root ? ranks - 1 : 1; };
   schedule.bind = [ranks, root, parts](Rank rank, std::int32_t stream, Binding& binding) {
     binding.program = rank == root ? 0 : 1;
-    const Rank peer = rank == root ? peer_after(rank, stream, ranks) : root;
+    const Rank peer = rank == root ? turned(root, stream + 1, ranks) : root;
     binding.peers.push_back(Peer{peer, 0});
     if (parts) binding.bases.push_back(rank == root ? peer : rank);
   };
@@ -110,10 +107,9 @@ Schedule to_root(const Collective& collective, const Placement& placement, const
   schedule.bind = [ranks, root, parts](Rank rank, std::int32_t, Binding& binding) {
     binding.program = rank == root ? 1 : 0;
     if (parts) binding.bases.push_back(rank);
-    if (rank == root)
-      add_peers_before(rank, ranks, 0, binding);
-    else
-      binding.peers.push_back(Peer{root, 0});
+    for (std::int32_t i = 1; rank == root && i < ranks; ++i)
+      binding.peers.push_back(Peer{turned(root, -i, ranks), 0});
+    if (rank != root) binding.peers.push_back(Peer{root, 0});
   };
   return schedule;
 }

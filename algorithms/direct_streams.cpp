@@ -1,41 +1,50 @@
 #include "algorithms/direct_streams.hpp"
 
-namespace collsim::algorithms {
+#include <bit>
+#include <utility>
 
-void add_peers_before(Rank rank, std::int32_t ranks, std::int32_t channel, Binding& binding) {
-  for (Rank peer = rank; peer-- > 0;) binding.peers.push_back(Peer{peer, channel});
-  for (Rank peer = ranks; --peer > rank;) binding.peers.push_back(Peer{peer, channel});
-}
+namespace collsim::algorithms {
 
 Program one_operation(const OperationTemplate& operation) { return Program{{Loop{1, {operation}}}}; }
 
-Symmetry next_rank(std::int32_t ranks, std::int32_t stream_count, std::int32_t blocks) {
-  Symmetry symmetry;
-  symmetry.name = "next rank";
-  symmetry.stream_count = stream_count;
-  symmetry.region_count = 1;
-  symmetry.rank = [ranks](Rank rank) { return (rank + 1) % ranks; };
-  if (blocks > 1) symmetry.block = Rotation{0, blocks, 1, blocks, 1};
-  return symmetry;
+Translation translation_of(std::int32_t ranks) {
+  const bool bits = std::has_single_bit(static_cast<std::uint32_t>(ranks));
+  return {bits ? TranslationKind::exclusive_or : TranslationKind::rotation, ranks};
 }
 
+void set_streams_of_rank_0(Schedule& schedule, std::int32_t streams, std::size_t moving_bases,
+                           std::function<void(std::int32_t, Binding&)> bind) {
+  const std::int32_t ranks = schedule.ranks;
+  const Translation translation = translation_of(ranks);
+  set_translated_streams(schedule, {translation, streams, moving_bases, std::move(bind)});
+  if (!schedule.in_place) return;  // symmetries are verified on chunks of the output alone
+  const bool bits = translation.kind == TranslationKind::exclusive_or;
+  for (std::int32_t unit = 1; unit < (bits ? ranks : 2); unit *= 2) {
+    Symmetry symmetry;
+    symmetry.name = bits ? "rank XOR " + std::to_string(unit) : "next rank";
+    symmetry.stream_count = streams;
+    symmetry.region_count = 1;
+    symmetry.rank = [translation, unit](Rank rank) { return translation.move(rank, unit); };
+    if (moving_bases > 0) symmetry.block = Rotation{0, ranks, unit, bits ? 2 : ranks, 1};
+    schedule.symmetries.push_back(symmetry);
+  }
+}
+
+// Bases: 0 the own rank, 1 the rank that it receives from.
 Schedule direct_all_gather(const char* name, const Collective& collective, const Placement& placement,
                            const AlgorithmOptions& options) {
   const std::int32_t ranks = placement.ranks();
   Schedule schedule = schedule_frame(name, collective, placement, options, {}, ranks);
-  schedule.programs = {one_of_each_peer(OperationKind::receive, ranks - 1,
-                                        [&](std::int32_t i) { return block_of(0, -1 - i, ranks); }),
-                       one_operation(make_operation(OperationKind::send, 0, block_of(0, 0, ranks)))};
-  schedule.stream_count = [ranks](Rank) { return ranks; };
-  schedule.bind = [ranks](Rank rank, std::int32_t stream, Binding& binding) {
-    binding.bases.push_back(rank);
-    binding.program = stream == 0 ? 0 : 1;
-    if (stream == 0)
-      add_peers_before(rank, ranks, 0, binding);
-    else
-      binding.peers.push_back(Peer{peer_after(rank, stream - 1, ranks), 0});
-  };
-  schedule.symmetries.push_back(next_rank(ranks, ranks, ranks));
+  schedule.programs = {Program{{Loop{1,
+                                     {make_operation(OperationKind::send, 0, block_of(0, 0, ranks)),
+                                      make_operation(OperationKind::receive, 1, block_of(1, 0, ranks))}}}}};
+  set_streams_of_rank_0(schedule, ranks - 1, 2,
+                        [translation = translation_of(ranks)](std::int32_t stream, Binding& binding) {
+                          const Rank to = stream + 1;
+                          const Rank from = translation.home(to);
+                          binding.peers = {{to, 0}, {from, 0}};
+                          binding.bases = {0, from};
+                        });
   return schedule;
 }
 

@@ -1,10 +1,16 @@
 // What exchanges between all pairs share: one_shot, two_shot, direct, parameter_server.
 //
-// Peers are taken in the order r + 1, r + 2, ... by the senders and r - 1, r - 2, ... by the receivers, so
-// that every sub-step is a permutation. A rank has one stream a peer to send, which starts at once.
+// Every rank does the same, seen from itself: its peer number p = 1 .. N-1 is rank r XOR p where N is a power
+// of two, else r + p modulo N. Messages of one number are a permutation of the ranks. So rank 0 stands for
+// all (sim/model/translation.hpp), and of 131,072 ranks only the streams of one are ever bound.
+//
+// A rank has one stream a peer to send, which starts at once.
 #pragma once
 
+#include <functional>
+
 #include "algorithms/common.hpp"
+#include "sim/model/translation.hpp"
 
 namespace collsim::algorithms {
 
@@ -25,14 +31,6 @@ inline ChunkExpression whole_of(Buffer buffer) {
   return chunk;
 }
 
-// Whom send stream `number` (from 0) of a rank serves.
-inline Rank peer_after(Rank rank, std::int32_t number, std::int32_t ranks) {
-  return static_cast<Rank>((std::int64_t{rank} + 1 + number) % ranks);
-}
-
-// rank - 1, rank - 2, ... around all `ranks`.
-void add_peers_before(Rank rank, std::int32_t ranks, std::int32_t channel, Binding& binding);
-
 // One loop of `count` operations, operation i with peer i and the chunk chunk_of(i).
 template <typename ChunkOf>
 Program one_of_each_peer(OperationKind kind, std::int32_t count, const ChunkOf& chunk_of) {
@@ -42,12 +40,20 @@ Program one_of_each_peer(OperationKind kind, std::int32_t count, const ChunkOf& 
 }
 Program one_operation(const OperationTemplate& operation);
 
-// Rank r -> r + 1, block b -> b + 1 where there are several.
-Symmetry next_rank(std::int32_t ranks, std::int32_t stream_count, std::int32_t blocks);
+// Which of the two it is: exclusive_or for a power of two, else rotation.
+Translation translation_of(std::int32_t ranks);
+// Gives the schedule the same streams for all ranks, as rank 0 has them, and publishes that as symmetries
+// where it is in place. The first moving_bases entries of Binding::bases are blocks of ranks.
+void set_streams_of_rank_0(Schedule& schedule, std::int32_t streams, std::size_t moving_bases,
+                           std::function<void(std::int32_t, Binding&)> bind);
 
-// All-gather: every rank sends its part to all others. Streams: 0 receives, 1 + p sends to r + 1 + p.
-// REQUIRES: at least two ranks
+// All-gather: every rank sends its part to all others. Stream p - 1 sends to peer p and receives from the
+// rank whose peer p this one is. REQUIRES: at least two ranks
 Schedule direct_all_gather(const char* name, const Collective& collective, const Placement& placement,
                            const AlgorithmOptions& options);
+// Reduce-scatter, and all-gather of the sums where the collective wants them (two_shot.cpp).
+// REQUIRES: at least two ranks
+Schedule direct_reduce_scatter(const char* name, const Collective& collective, const Placement& placement,
+                               const AlgorithmOptions& options);
 
 }  // namespace collsim::algorithms

@@ -62,6 +62,8 @@ ScheduleOrReason kary_tree(const Collective& collective, const Placement& placem
                 TreeStreams(tree_flow_of(collective.kind), slices, child_counts(ranks, radix))};
   Schedule schedule = schedule_frame("kary_tree", collective, placement, options, {slices}, 1);
   schedule.slices = slices;
+  // The collective names its root.
+  if (has_root(collective.kind) && options.root) schedule.unused_options.emplace_back("root");
   schedule.programs = tree.streams.programs();
   const auto shared = std::make_shared<const KaryTree>(std::move(tree));
   schedule.stream_count = [shared](Rank rank) {

@@ -128,6 +128,8 @@ Schedule nomial_tree(const char* name, std::int32_t radix, const Collective& col
       return static_cast<Rank>((std::int64_t{block} + root) % ranks);
     };
   schedule.stream_count = [](Rank) { return 1; };
+  // The collective names its root.
+  if (has_root(collective.kind) && options.root) schedule.unused_options.emplace_back("root");
   const auto shared = std::make_shared<const Nomial>(std::move(tree));
   schedule.bind = [shared](Rank rank, std::int32_t, Binding& binding) { shared->bind(rank, binding); };
   return schedule;

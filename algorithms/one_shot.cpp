@@ -5,7 +5,7 @@
 // S / B is much below the latency.
 //
 // Not in place: the input is sent while sums grow in the output. The first vector that arrives is added to
-// the own input, the others to that sum. Streams: 0 receives, 1 + p sends to r + 1 + p.
+// the own input, the others to that sum. Streams: 0 receives, p sends to peer p (direct_streams.hpp).
 #include "algorithms/direct_streams.hpp"
 #include "algorithms/trees.hpp"
 
@@ -24,15 +24,13 @@ ScheduleOrReason one_shot(const Collective& collective, const Placement& placeme
   sum.loops[0].body[0].from_source = true;
   sum.loops[0].body[0].source = whole_of(Buffer::input);
   schedule.programs = {sum, one_operation(make_operation(OperationKind::send, 0, whole_of(Buffer::input)))};
-  schedule.stream_count = [ranks](Rank) { return ranks; };
-  schedule.bind = [ranks](Rank rank, std::int32_t stream, Binding& binding) {
+  const auto bind = [translation = translation_of(ranks)](std::int32_t stream, Binding& binding) {
     binding.program = stream == 0 ? 0 : 1;
-    if (stream == 0)
-      add_peers_before(rank, ranks, 0, binding);
-    else
-      binding.peers.push_back(Peer{peer_after(rank, stream - 1, ranks), 0});
+    if (stream > 0) binding.peers.push_back({stream, 0});
+    for (Rank peer = 1; stream == 0 && peer < translation.ranks; ++peer)
+      binding.peers.push_back({translation.home(peer), 0});
   };
-  schedule.symmetries.push_back(next_rank(ranks, ranks, 1));
+  set_streams_of_rank_0(schedule, ranks, 0, bind);
   return schedule;
 }
 

@@ -53,6 +53,12 @@ std::vector<Program> programs_of(std::int32_t ranks, std::int32_t servers) {
   return programs;
 }
 
+// rank - 1, rank - 2, ... around the first `count` ranks.
+void add_peers_before(Rank rank, std::int32_t count, std::int32_t channel, Binding& binding) {
+  for (Rank peer = rank; peer-- > 0;) binding.peers.push_back(Peer{peer, channel});
+  for (Rank peer = count; --peer > rank;) binding.peers.push_back(Peer{peer, channel});
+}
+
 struct Servers {
   std::int32_t ranks;
   std::int32_t servers;
@@ -79,7 +85,7 @@ struct Servers {
     const std::int32_t number = stream - receiving(rank);
     if (number < 0) return bind_receives(rank, stream, binding);
     const bool serves = rank < servers;
-    const Rank peer = serves ? peer_after(rank, number, ranks) : (rank + number) % servers;
+    const Rank peer = serves ? (rank + 1 + number) % ranks : (rank + number) % servers;
     if (peer < servers) binding.peers.push_back(Peer{peer, contributions});
     if (serves) binding.peers.push_back(Peer{peer, results});
     binding.bases.push_back(peer);
@@ -108,14 +114,14 @@ ScheduleOrReason parameter_server(const Collective& collective, const Placement&
   if (const auto* wrong = std::get_if<Impossible>(&count)) return *wrong;
   if (ranks == 1) return empty_schedule("parameter_server", collective, 1);
   const Servers servers{ranks, std::get<std::int32_t>(count)};
+  if (servers.servers == ranks)
+    return direct_reduce_scatter("parameter_server", collective, placement, options);
   Schedule schedule = schedule_frame("parameter_server", collective, placement, options, {}, servers.servers);
   schedule.programs = programs_of(ranks, servers.servers);
   schedule.stream_count = [servers](Rank rank) { return servers.stream_count(rank); };
   schedule.bind = [servers](Rank rank, std::int32_t stream, Binding& binding) {
     servers.bind(rank, stream, binding);
   };
-  if (servers.servers == ranks)
-    schedule.symmetries.push_back(next_rank(ranks, servers.stream_count(0), ranks));
   return schedule;
 }
 
