@@ -1,66 +1,64 @@
 // Selection: `algorithm: auto` and `algorithm: nccl` become an algorithm of the registry, size by size.
 //
-//   auto  The fastest of the candidates by simulation on this cluster. Candidates are all algorithms that do
-//         the collective, can run on the cluster, are proven and take no longer to simulate than the limits
-//         say. Equally fast ones: the first in the order of the registry.
+//   auto  The fastest by simulation on this cluster. Candidates are all algorithms of the registry that do
+//         the collective, in each of their forms, except those that the cluster cannot run or that would take
+//         longer to simulate than the limits say. Equally fast ones: the first in the order of the registry.
 //   nccl  What NCCL's own model (algorithms/nccl_model.hpp) picks, and the time that it predicts. Its
 //         protocol is simulated as the bytes that it puts on the wire: LL carries 4 bytes of data in 8, LL128
-//         120 in 128. Options: channels (else derived from the cluster), form (the generation of the GPUs,
-//         else by the name of the preset).
+//         120 in 128. Options: channels (else derived from the cluster, and the algorithm's own number is
+//         simulated), form (the generation of the GPUs; preset = by the name of the preset).
 //
-// How to use  Selector::choose() for a request with is_selection(name); then make_schedule(choice.request,
-//             choice.collective). Sizes and bandwidths of reports are those of the collective that was asked
-//             for.
+// How to use  Selector::choose() for a request with is_selection(name); then make the schedule of
+//             choice.request for choice.collective. Sizes and bandwidths of reports are those of the
+//             collective that was asked for. What was chosen is proven as any other schedule is.
 // Threads     choose() may be called by any thread; the answer depends on the question alone.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "sim/config/experiment.hpp"
+#include "algorithms/registry.hpp"
 #include "sim/core/units.hpp"
 #include "sim/execution/simulation.hpp"
 #include "sim/model/algorithm_options.hpp"
+#include "sim/model/cluster.hpp"
 #include "sim/model/collective.hpp"
 #include "sim/model/topology.hpp"
-#include "sim/report/point.hpp"
 
 namespace collsim::program {
 
-bool is_selection(std::string_view name);        // "auto", "nccl"
-std::vector<std::string_view> selection_names();  // for lists and "did you mean"
-// The options that a selection takes: channels and form of nccl, none of auto.
-std::vector<std::string_view> selection_options(std::string_view name);
-// One line for `collsim list algorithms`.
-std::string_view selection_summary(std::string_view name);
+bool is_selection(std::string_view name);  // "auto", "nccl"
+// What the registry's entries would say; `make` is null.
+const std::vector<algorithms::AlgorithmInfo>& selection_infos();
 
 struct Choice {
   AlgorithmRequest request;           // of the registry
   Collective collective;              // what is simulated: bytes as the protocol puts them on the wire
   std::string protocol;               // nccl: "ll", "ll128", "simple"; else empty
+  std::int32_t channels = 0;          // nccl: as NCCL's search would find them
   std::optional<Duration> predicted;  // nccl: by its model
   std::optional<Duration> time;       // auto: simulated
+
+  std::string text() const;  // "ring", "cascade, form themis", "ring, ll128"
 };
 using ChoiceOrReason = std::variant<Choice, Impossible>;
 
 struct SelectionLimits {
-  std::int64_t seconds_max = 10;  // of a candidate, by Simulator::estimate()
-  std::int64_t events_max = std::numeric_limits<std::int64_t>::max();
+  std::int64_t seconds_max = 10;             // of a candidate, by Simulator::estimate()
+  std::int64_t connections_max = 1LL << 25;  // of a candidate whose ranks are all as rank 0
 };
 
 class Selector {
  public:
   // The topology must outlive it, and be built from `cluster`.
   Selector(const ClusterSpec& cluster, const Topology& topology, const RunOptions& run_options,
-           const SelectionLimits& limits);
+           const SelectionLimits& limits = {});
   ~Selector();
   // REQUIRES: is_selection(request.name)
   ChoiceOrReason choose(const AlgorithmRequest& request, const Collective& collective);
@@ -69,14 +67,5 @@ class Selector {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// The winners of a list of points, by size: a range of sizes that the same algorithm wins. Of points of status
-// ok, of one collective; sizes that lie next to each other in the list and have the same winner are one range.
-struct WinnerRange {
-  Bytes from;
-  Bytes to;
-  std::string algorithm;
-};
-std::vector<WinnerRange> crossovers(const std::vector<Point>& points);
 
 }  // namespace collsim::program

@@ -1,0 +1,198 @@
+#include "experiments/selection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "algorithms/nccl_model.hpp"
+#include "sim/core/check.hpp"
+
+namespace collsim::program {
+namespace {
+
+using algorithms::AlgorithmInfo;
+
+// Above so many ranks the routes and classes of all candidates are too much to keep from size to size.
+constexpr std::int32_t kept_ranks_max = 4096;
+
+bool has(const AlgorithmInfo& info, CollectiveKind kind) {
+  return std::find(info.collectives.begin(), info.collectives.end(), kind) != info.collectives.end();
+}
+bool takes(const AlgorithmInfo& info, std::string_view option) {
+  return std::find(info.options.begin(), info.options.end(), option) != info.options.end();
+}
+
+std::vector<AlgorithmInfo> infos() {
+  AlgorithmInfo automatic;
+  automatic.name = "auto";
+  automatic.summary = "the fastest of all by simulation, size by size";
+  automatic.source = "the simulation itself";
+  automatic.collectives = collective_kinds();
+  AlgorithmInfo nccl;
+  nccl.name = "nccl";
+  nccl.summary = "what NCCL's own cost model takes, and the time that it predicts";
+  nccl.source = "NCCL 2.30 src/graph/tuning.cc and search.cc";
+  nccl.collectives = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
+                      CollectiveKind::broadcast, CollectiveKind::reduce};
+  nccl.options = {"channels", "form"};
+  nccl.forms = {"preset", "volta", "ampere", "hopper", "blackwell"};
+  return {automatic, nccl};
+}
+
+// Every algorithm of the registry that does the collective, in each of its forms; the default form first.
+std::vector<AlgorithmRequest> candidates_for(CollectiveKind kind) {
+  std::vector<AlgorithmRequest> requests;
+  for (const AlgorithmInfo& info : algorithms::all()) {
+    if (!has(info, kind)) continue;
+    requests.push_back({std::string(info.name), {}});
+    for (std::size_t form = 1; form < info.forms.size(); ++form) {
+      requests.push_back({std::string(info.name), {}});
+      requests.back().options.form = info.forms[form];
+    }
+  }
+  return requests;
+}
+
+// About how many connections there are, if all ranks have as many as rank 0.
+std::int64_t connections_of(const Schedule& schedule) {
+  std::int64_t peers = 0;
+  Binding binding;
+  for (std::int32_t stream = 0; stream < schedule.stream_count(0); ++stream) {
+    binding.clear();
+    schedule.bind(0, stream, binding);
+    peers += static_cast<std::int64_t>(binding.peers.size());
+  }
+  return peers * schedule.ranks;
+}
+
+// `wire` bytes as a whole number of elements and, where there are parts, of elements a part.
+Bytes whole(const Collective& collective, Bytes wire, std::int32_t ranks) {
+  const std::int64_t unit =
+      std::int64_t{element_bytes(collective.datatype)} * (in_parts(collective.kind) ? ranks : 1);
+  return Bytes((wire.count() + unit - 1) / unit * unit);
+}
+
+}  // namespace
+
+struct Selector::State {
+  struct Candidate {
+    std::mutex mutex;
+    std::unique_ptr<Simulator> simulator;
+  };
+
+  const ClusterSpec& cluster;
+  const Topology& topology;
+  RunOptions run_options;
+  SelectionLimits limits;
+  std::mutex mutex;
+  std::map<std::pair<std::string, std::string>, Candidate> candidates;  // by name and form
+
+  Candidate& candidate_of(const AlgorithmRequest& request) {
+    const std::lock_guard lock(mutex);
+    return candidates[{request.name, request.options.form}];
+  }
+
+  // The time of a candidate, if it can run and does not take too long.
+  std::optional<Duration> time_of(const AlgorithmRequest& request, const Collective& collective) {
+    const auto made = algorithms::make_schedule(request, collective, topology.placement());
+    const auto* schedule = std::get_if<Schedule>(&made);
+    if (schedule == nullptr || connections_of(*schedule) > limits.connections_max) return std::nullopt;
+    if (impossible_reason(topology, *schedule)) return std::nullopt;
+    Candidate& candidate = candidate_of(request);
+    const std::lock_guard lock(candidate.mutex);
+    if (!candidate.simulator) candidate.simulator = std::make_unique<Simulator>(topology);
+    const std::vector<Job> jobs = {Job{schedule, {}, {}, -1}};
+    std::optional<Duration> time;
+    if (candidate.simulator->estimate(jobs, run_options).seconds <= limits.seconds_max) {
+      const RunResult result = candidate.simulator->run(jobs, run_options);
+      if (result.status == RunStatus::ok) time = result.time;
+    }
+    if (topology.ranks() > kept_ranks_max) candidate.simulator.reset();
+    return time;
+  }
+
+  ChoiceOrReason fastest(const Collective& collective) {
+    std::optional<Choice> best;
+    for (const AlgorithmRequest& request : candidates_for(collective.kind)) {
+      const std::optional<Duration> time = time_of(request, collective);
+      if (!time || (best && *best->time <= *time)) continue;
+      best = Choice{request, collective, {}, 0, {}, time};
+    }
+    if (!best)
+      return Impossible{"no algorithm can run " + std::string(name_of(collective.kind)) +
+                        " on this cluster within the limits of a selection"};
+    return *best;
+  }
+
+  ChoiceOrReason by_nccl(const AlgorithmRequest& request, const Collective& collective) const;
+};
+
+ChoiceOrReason Selector::State::by_nccl(const AlgorithmRequest& request, const Collective& collective) const {
+  const AlgorithmOptions& options = request.options;
+  const bool by_preset = options.form.empty() || options.form == "preset";
+  const auto generation = by_preset ? algorithms::nccl_generation_of_preset(cluster.preset)
+                                    : algorithms::nccl_generation_from_name(options.form);
+  if (!generation && by_preset)
+    return Impossible{cluster.preset.empty()
+                          ? "NCCL's model needs to know the GPUs: form: volta, ampere, hopper or blackwell"
+                          : "NCCL's model does not know the GPUs of " + cluster.preset +
+                                "; form: volta, ampere, hopper or blackwell takes them as such"};
+  if (!generation)
+    return Impossible{"form is '" + options.form + "'; nccl has preset, volta, ampere, hopper, blackwell"};
+  if (options.channels && (*options.channels < 1 || *options.channels > 64))
+    return Impossible{"channels is " + std::to_string(*options.channels) + "; it must be 1 to 64"};
+  if (topology.ranks() < 2) return Impossible{"NCCL chooses nothing for one rank"};
+  const algorithms::NcclSystem system = algorithms::nccl_system(
+      topology.placement(), *generation, algorithms::nccl_cpu_of_preset(cluster.preset), options.channels);
+  const auto best = algorithms::nccl_choice(system, collective.kind, collective.bytes);
+  if (!best)
+    return Impossible{system.ring.channels < 1
+                          ? "NCCL's search would find no channel: the links are slower than its slowest speed"
+                          : "NCCL makes " + std::string(name_of(collective.kind)) +
+                                " of sends and receives and chooses no algorithm for it"};
+  Choice choice;
+  choice.request.name = algorithms::registry_name_of(best->algorithm);
+  choice.protocol = name_of(best->protocol);
+  choice.channels = algorithms::nccl_channels_of(system, best->algorithm);
+  choice.predicted = Duration::picoseconds(static_cast<std::int64_t>(std::llround(best->time * 1e6)));
+  choice.collective = collective;
+  choice.collective.bytes =
+      whole(collective, algorithms::nccl_wire_bytes(best->protocol, collective.bytes), topology.ranks());
+  const AlgorithmInfo* info = algorithms::find(choice.request.name);
+  if (info == nullptr || !has(*info, collective.kind))
+    return Impossible{"NCCL would take " + std::string(name_of(best->algorithm)) + ", which does no " +
+                      std::string(name_of(collective.kind)) + " here"};
+  if (options.channels && takes(*info, "channels")) choice.request.options.channels = options.channels;
+  return choice;
+}
+
+std::string Choice::text() const {
+  std::string text = request.name;
+  if (!request.options.form.empty()) text += ", form " + request.options.form;
+  if (!protocol.empty()) text += ", " + protocol;
+  return text;
+}
+
+bool is_selection(std::string_view name) { return name == "auto" || name == "nccl"; }
+
+const std::vector<AlgorithmInfo>& selection_infos() {
+  static const std::vector<AlgorithmInfo> table = infos();
+  return table;
+}
+
+Selector::Selector(const ClusterSpec& cluster, const Topology& topology, const RunOptions& run_options,
+                   const SelectionLimits& limits)
+    : state_(new State{cluster, topology, run_options, limits, {}, {}}) {
+  state_->run_options.explain = false;
+}
+
+Selector::~Selector() = default;
+
+ChoiceOrReason Selector::choose(const AlgorithmRequest& request, const Collective& collective) {
+  COLLSIM_CHECK_MSG(is_selection(request.name), request.name);
+  return request.name == "auto" ? state_->fastest(collective) : state_->by_nccl(request, collective);
+}
+
+}  // namespace collsim::program
