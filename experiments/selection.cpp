@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "algorithms/nccl_model.hpp"
+#include "experiments/schedules.hpp"
 #include "sim/core/check.hpp"
 
 namespace collsim::program {
@@ -67,6 +68,11 @@ std::int64_t connections_of(const Schedule& schedule) {
   return peers * schedule.ranks;
 }
 
+// Requests with the same key have schedules of the same shape.
+std::string options_key(const AlgorithmRequest& request) {
+  return request.name + " " + options_text(request.options);
+}
+
 // `wire` bytes as a whole number of elements and, where there are parts, of elements a part.
 Bytes whole(const Collective& collective, Bytes wire, std::int32_t ranks) {
   const std::int64_t unit =
@@ -87,11 +93,11 @@ struct Selector::State {
   RunOptions run_options;
   SelectionLimits limits;
   std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, Candidate> candidates;  // by name and form
+  std::map<std::string, Candidate> candidates;  // by options_key()
 
   Candidate& candidate_of(const AlgorithmRequest& request) {
     const std::lock_guard lock(mutex);
-    return candidates[{request.name, request.options.form}];
+    return candidates[options_key(request)];
   }
 
   // The time of a candidate, if it can run and does not take too long.
@@ -113,9 +119,9 @@ struct Selector::State {
     return time;
   }
 
-  ChoiceOrReason fastest(const Collective& collective) {
+  ChoiceOrReason fastest(const std::vector<AlgorithmRequest>& requests, const Collective& collective) {
     std::optional<Choice> best;
-    for (const AlgorithmRequest& request : candidates_for(collective.kind)) {
+    for (const AlgorithmRequest& request : requests) {
       const std::optional<Duration> time = time_of(request, collective);
       if (!time || (best && *best->time <= *time)) continue;
       best = Choice{request, collective, {}, 0, {}, time};
@@ -192,7 +198,13 @@ Selector::~Selector() = default;
 
 ChoiceOrReason Selector::choose(const AlgorithmRequest& request, const Collective& collective) {
   COLLSIM_CHECK_MSG(is_selection(request.name), request.name);
-  return request.name == "auto" ? state_->fastest(collective) : state_->by_nccl(request, collective);
+  return request.name == "auto" ? state_->fastest(candidates_for(collective.kind), collective)
+                                : state_->by_nccl(request, collective);
+}
+
+ChoiceOrReason Selector::fastest_of(const std::vector<AlgorithmRequest>& candidates,
+                                    const Collective& collective) {
+  return state_->fastest(candidates, collective);
 }
 
 }  // namespace collsim::program

@@ -62,6 +62,8 @@ class Selector {
   ~Selector();
   // REQUIRES: is_selection(request.name)
   ChoiceOrReason choose(const AlgorithmRequest& request, const Collective& collective);
+  // The fastest of these by simulation. REQUIRES: names of the registry
+  ChoiceOrReason fastest_of(const std::vector<AlgorithmRequest>& candidates, const Collective& collective);
 
  private:
   struct State;
