@@ -156,19 +156,18 @@ void check_dependency(const MscclIndex& index, std::int32_t number, MscclFinding
   const std::int32_t target = tb.first + step.dependency_step;
   const std::int32_t found = index.waits_for(number);
   const MscclFinding::Place other = index.place(target);
-  const bool is_nop = index.step(target).type == MscclStepType::nop;
+  std::string text = "it waits for " + wanted + " (line " + std::to_string(other.line) + "), ";
+  if (index.step(target).type == MscclStepType::nop)
+    text += "a nop, which never tells";
+  else if (index.step(target).has_dependents)
+    text += "which NCCL numbers lower: a nop before it waits for nothing, or a step after nops does";
+  else
+    text += "which has hasdep=0";
   if (found == MscclIndex::never)
-    return findings.error(index.place(number),
-                          "it waits for " + wanted + " (line " + std::to_string(other.line) + "), " +
-                              (is_nop ? "a nop, and no later step there has hasdep=1"
-                                      : "which has hasdep=0, as have all steps after it"),
+    return findings.error(index.place(number), text + ", and no later step there tells",
                           "hangs: nobody tells that the step is done", other);
   if (found != target)
-    findings.warning(index.place(number),
-                     "it waits for " + wanted + " (line " + std::to_string(other.line) + "), " +
-                         (is_nop                              ? "a nop"
-                          : index.step(target).has_dependents ? "which NCCL numbers otherwise"
-                                                              : "which has hasdep=0"),
+    findings.warning(index.place(number), std::move(text),
                      "waits for step " + std::to_string(found - tb.first) + " there, the next that tells",
                      other);
 }

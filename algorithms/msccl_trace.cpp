@@ -233,6 +233,14 @@ class Tracer {
     cell = {value, step, sender, false};
   }
 
+  // A complete sum that is sent on and not stored where it is wanted.
+  void check_kept(std::int32_t step, Rank gpu, std::int32_t value) {
+    const std::int64_t about = values_.chunk_of(value);
+    if (about < 0 || contract_.wants(gpu, about) != Contract::Wants::sum) return;
+    if (found(gpu, static_cast<std::int32_t>(about), value).empty())
+      suspect(step, "has the complete sum of " + vector_chunk(about) + " and does not store it", -1);
+  }
+
   void execute(std::int32_t number);
   Message receive(std::int32_t number);
   void check_result(Rank gpu, std::int32_t chunk);
@@ -275,7 +283,9 @@ void Tracer::execute(std::int32_t number) {
     const std::int32_t incoming = value;
     if (loads(step.type)) value = load(number, gpu, from);
     if (receives(step.type) && loads(step.type)) value = sum(number, gpu, from, value, incoming, sender);
-    if (step.type == MscclStepType::re) value = sum(number, gpu, into, load(number, gpu, into), value, -1);
+    if (step.type == MscclStepType::re)
+      value = sum(number, gpu, into, load(number, gpu, into), value, at(gpu, from).sender);
+    if (step.type == MscclStepType::rrs) check_kept(number, gpu, value);
     const bool overwrites =
         step.type != MscclStepType::re && !(receives(step.type) && loads(step.type) && from == into);
     if (stores(step.type)) store(number, gpu, into, value, sender, overwrites);
