@@ -187,6 +187,11 @@ Schedule level_rings(const char* algorithm, const Collective& collective, const 
       schedule_frame(algorithm, collective, placement, options, {shape.channels, shape.slices}, ranks);
   schedule.channels = shape.channels;
   schedule.slices = shape.slices;
+  // Copies of unlike plans cut every block alike if the vector has equal blocks, so that the blocks of a copy
+  // stay equal, whatever the number of copies.
+  if (shape.plans.size() > 1 && collective.elements() % ranks == 0)
+    schedule.layout = Layout::in_parts(collective.elements(), element_bytes(collective.datatype),
+                                       {shape.channels, shape.slices}, ranks);
   std::vector<std::vector<PlanStep>> steps;
   for (const LevelPlan& plan : shape.plans) {
     steps.push_back(steps_of(shape.levels, plan));

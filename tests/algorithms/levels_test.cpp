@@ -239,6 +239,19 @@ TEST_CASE("Six torus buckets of a cube take the D-dimensional bound plus their l
         ps(18'000'000 + 2 * 63 * 1'000'000));
 }
 
+TEST_CASE("Copies of torus buckets cut every block alike, so that blocks of a copy are equal") {
+  const Placement placement = torus_placement({4, 2, 2});
+  const Layout layout = all_reduce("torus_bucket", {}, 16 * 7 * 4, placement).layout;  // 7 elements a block
+  CHECK(layout.regions() == 6);
+  for (std::int32_t region = 0; region < 6; ++region)
+    for (std::int32_t block = 0; block < 16; ++block)
+      CHECK(layout.size(region, block, 1) == Bytes(region == 0 ? 8 : 4));
+  CHECK(layout.offset_bytes(5, 16) == 16 * 7 * 4);
+  // Elsewhere an even cut of the vector comes first.
+  const Layout uneven = all_reduce("torus_bucket", {}, (16 * 7 + 1) * 4, placement).layout;
+  CHECK(uneven.offset_bytes(5, 16) == (16 * 7 + 1) * 4);
+}
+
 TEST_CASE("A torus of several GPUs a node does the node first") {
   const Topology topology = built(torus({4, 4}, 2));
   const Schedule schedule = all_reduce("torus_bucket", {}, 16 * mebi, topology.placement());
