@@ -108,6 +108,8 @@ Registries registries(const std::string& cluster_file) {
     for (const std::string_view form : info.forms) entry.forms.emplace_back(form);
     result.algorithms.push_back(std::move(entry));
   }
+  result.file_suffix = algorithm_file_suffix;
+  result.file_options = algorithm_file_options();
   for (const Preset& preset : presets()) result.presets.emplace_back(preset.name);
   if (!cluster_file.empty()) result.presets.push_back(cluster_file);
   result.preset_text =
