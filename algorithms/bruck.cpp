@@ -177,17 +177,19 @@ ScheduleOrReason bruck(const Collective& collective, const Placement& placement,
                                                                           : gather_programs(ranks, messages);
   }
   schedule.layout.set_scratch_blocks(blocks);
-  schedule.stream_count = [](Rank) { return 2; };
   const bool sends_up =
       collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::all_to_all;
-  schedule.bind = [messages, ranks, sends_up](Rank rank, std::int32_t stream, Binding& binding) {
+  // Of rank 0: bases 0 is the own rank.
+  const auto bind = [messages, ranks, sends_up](std::int32_t stream, Binding& binding) {
     binding.program = stream;
-    binding.bases.push_back(rank);
+    binding.bases.push_back(0);
     binding.streams.push_back(1 - stream);
     const bool up = (stream == 0) == sends_up;
     for (const Message& message : messages)
-      binding.peers.push_back(Peer{(rank + (up ? message.distance : ranks - message.distance)) % ranks, 0});
+      binding.peers.push_back(Peer{up ? message.distance : ranks - message.distance, 0});
   };
+  set_translated_streams(schedule, {{TranslationKind::rotation, ranks}, 2, 1, bind});
+  schedule.symmetries = {next_rank_symmetry(ranks, 2)};
   return schedule;
 }
 

@@ -29,6 +29,16 @@ void add_once(Program& program, const OperationTemplate& operation) {
   program.loops.push_back(Loop{1, {operation}});
 }
 
+Symmetry next_rank_symmetry(std::int32_t ranks, std::int32_t streams) {
+  Symmetry symmetry;
+  symmetry.name = "next rank";
+  symmetry.stream_count = streams;
+  symmetry.region_count = 1;
+  symmetry.rank = [ranks](Rank rank) { return (rank + 1) % ranks; };
+  symmetry.block = Rotation{0, ranks, 1, ranks, 1};
+  return symmetry;
+}
+
 Schedule single_rank_schedule(const char* name, const Collective& collective, const Placement& placement,
                               const AlgorithmOptions& options) {
   if (collective.kind != CollectiveKind::all_to_all) return empty_schedule(name, collective, 1);

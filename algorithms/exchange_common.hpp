@@ -15,6 +15,9 @@ ChunkExpression relative_block(Buffer buffer, std::int32_t offset, std::int32_t 
 OperationTemplate make_copy(const ChunkExpression& to, const ChunkExpression& from);
 void add_once(Program& program, const OperationTemplate& operation);
 
+// The next rank, with its block: for schedules that are the same from every rank.
+Symmetry next_rank_symmetry(std::int32_t ranks, std::int32_t streams);
+
 // One rank: nothing to do, or a copy from input to output where a schedule is never in place.
 Schedule single_rank_schedule(const char* name, const Collective& collective, const Placement& placement,
                               const AlgorithmOptions& options);

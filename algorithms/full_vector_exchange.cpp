@@ -157,6 +157,13 @@ void FullVectors::bind(Rank rank, std::int32_t stream, Binding& binding) const {
     for (std::int32_t send = 1; send <= peers_; ++send) binding.streams.push_back(send);
 }
 
+// Peers of rank r are r XOR those of rank 0.
+bool is_binary(const Butterfly& butterfly) {
+  for (std::int32_t round = 0; round < butterfly.rounds(); ++round)
+    if (butterfly.factor(round) != 2 || butterfly.stride(round) == 0) return false;
+  return butterfly.extras() == 0;
+}
+
 }  // namespace
 
 Schedule exchange_full_vectors(const ButterflyPlan& plan, const Collective& collective,
@@ -172,7 +179,13 @@ Schedule exchange_full_vectors(const ButterflyPlan& plan, const Collective& coll
   }
   schedule.layout.set_scratch_regions(exchanges->front().scratch_regions());
   const std::shared_ptr<const std::vector<FullVectors>> shared = exchanges;
-  if (plan.send_streams) {
+  if (plan.send_streams && is_binary(*plan.channels[0])) {
+    const auto bind = [shared](std::int32_t stream, Binding& binding) {
+      shared->front().bind(0, stream, binding);
+    };
+    const Translation bits{TranslationKind::exclusive_or, placement.ranks()};
+    set_translated_streams(schedule, {bits, shared->front().stream_count(0), 0, bind});
+  } else if (plan.send_streams) {
     schedule.stream_count = [shared](Rank rank) { return shared->front().stream_count(rank); };
     schedule.bind = [shared](Rank rank, std::int32_t stream, Binding& binding) {
       shared->front().bind(rank, stream, binding);
@@ -182,6 +195,16 @@ Schedule exchange_full_vectors(const ButterflyPlan& plan, const Collective& coll
     schedule.bind = [shared](Rank rank, std::int32_t stream, Binding& binding) {
       (*shared)[static_cast<std::size_t>(stream)].bind(rank, 0, binding);
     };
+  }
+  for (std::int32_t channel = 0; channel < channels; ++channel) {
+    const std::shared_ptr<const Butterfly>& butterfly = plan.channels[static_cast<std::size_t>(channel)];
+    if (plan.send_streams && butterfly->extras() > 0) continue;  // extras have fewer streams
+    for (Symmetry& symmetry : butterfly_symmetries(butterfly, false)) {
+      symmetry.first_stream = symmetry.first_region = channel;
+      symmetry.stream_count = schedule.stream_count(0) / channels;
+      symmetry.region_count = 1;
+      schedule.symmetries.push_back(std::move(symmetry));
+    }
   }
   return schedule;
 }

@@ -61,17 +61,14 @@ Program program_of(const Piece& piece) {
   return program;
 }
 
-// One on by rotation, or one bit turned.
-std::vector<Symmetry> pairwise_symmetries(std::int32_t ranks, std::int32_t streams, bool by_xor) {
+// One bit of all rank numbers turned.
+std::vector<Symmetry> bit_symmetries(std::int32_t ranks, std::int32_t streams) {
   std::vector<Symmetry> symmetries;
-  const std::int32_t modulus = by_xor ? 2 : ranks;
-  for (std::int64_t unit = 1; unit * modulus <= ranks; unit *= modulus) {
-    Symmetry& symmetry = symmetries.emplace_back();
-    symmetry.name = by_xor ? "ranks with bit of " + std::to_string(unit) + " turned" : "next rank";
-    symmetry.stream_count = streams;
-    symmetry.region_count = 1;
-    symmetry.block = Rotation{0, ranks, unit, modulus, 1};
-    symmetry.rank = [block = symmetry.block](Rank rank) { return static_cast<Rank>(block(rank)); };
+  for (std::int32_t unit = 1; unit < ranks; unit *= 2) {
+    Symmetry& symmetry = symmetries.emplace_back(next_rank_symmetry(ranks, streams));
+    symmetry.name = "rank XOR " + std::to_string(unit);
+    symmetry.rank = [unit](Rank rank) { return rank ^ unit; };
+    symmetry.block = Rotation{0, ranks, unit, 2, 1};
   }
   return symmetries;
 }
@@ -92,20 +89,23 @@ ScheduleOrReason pairwise(const Collective& collective, const Placement& placeme
     schedule.programs.push_back(
         program_of({collective.kind, ranks, by_xor, begin, std::min(begin + size, ranks)}));
   const auto streams = static_cast<std::int32_t>(schedule.programs.size());
-  schedule.stream_count = [streams](Rank) { return streams; };
-  schedule.bind = [ranks, by_xor, size](Rank rank, std::int32_t stream, Binding& binding) {
+  const Translation translation{by_xor ? TranslationKind::exclusive_or : TranslationKind::rotation, ranks};
+  const auto bind = [translation, by_xor, size](std::int32_t stream, Binding& binding) {  // of rank 0
     binding.program = stream;
-    binding.bases.push_back(rank);
+    binding.bases.push_back(0);
     if (stream > 0) binding.streams.push_back(stream - 1);
     const std::int32_t begin = 1 + stream * size;
-    for (std::int32_t step = begin; step < std::min(begin + size, ranks); ++step) {
-      const Rank to = by_xor ? rank ^ step : (rank + step) % ranks;
+    for (Rank to = begin; to < std::min(begin + size, translation.ranks); ++to) {
       binding.peers.push_back(Peer{to, 0});
-      binding.peers.push_back(Peer{by_xor ? to : (rank + ranks - step) % ranks, 0});
+      binding.peers.push_back(Peer{translation.home(to), 0});
       if (by_xor) binding.bases.push_back(to);
     }
   };
-  if (schedule.in_place) schedule.symmetries = pairwise_symmetries(ranks, streams, by_xor);
+  set_translated_streams(schedule, {translation, streams, 1 + steps_of_piece, bind});
+  if (by_xor)
+    schedule.symmetries = bit_symmetries(ranks, streams);
+  else
+    schedule.symmetries = {next_rank_symmetry(ranks, streams)};
   return schedule;
 }
 

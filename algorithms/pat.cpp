@@ -150,17 +150,19 @@ ScheduleOrReason pat(const Collective& collective, const Placement& placement,
   Schedule schedule = schedule_frame("pat", collective, placement, options, {}, ranks);
   schedule.layout.set_scratch_blocks(ranks);
   schedule.programs = scatters ? trees.scatter_programs() : trees.gather_programs();
-  schedule.stream_count = [](Rank) { return 2; };
   std::vector<std::int32_t> distances;
   for (const Message& message : trees.messages()) distances.push_back(message.distance);
-  schedule.bind = [distances, ranks, scatters](Rank rank, std::int32_t stream, Binding& binding) {
+  // Of rank 0: bases 0 is the own rank.
+  const auto bind = [distances, ranks, scatters](std::int32_t stream, Binding& binding) {
     binding.program = stream;
-    binding.bases.push_back(rank);
+    binding.bases.push_back(0);
     binding.streams.push_back(1 - stream);
     const bool up = (stream == 0) == scatters;
     for (const std::int32_t distance : distances)
-      binding.peers.push_back(Peer{(rank + (up ? distance : ranks - distance)) % ranks, 0});
+      binding.peers.push_back(Peer{up ? distance : ranks - distance, 0});
   };
+  set_translated_streams(schedule, {{TranslationKind::rotation, ranks}, 2, 1, bind});
+  schedule.symmetries = {next_rank_symmetry(ranks, 2)};
   return schedule;
 }
 
