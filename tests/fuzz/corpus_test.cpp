@@ -9,6 +9,7 @@
 
 #include "sim/config/file.hpp"
 #include "tests/fuzz/experiment_property.hpp"
+#include "tests/fuzz/msccl_property.hpp"
 
 using namespace collsim;
 
@@ -38,4 +39,23 @@ TEST_CASE("The reader of experiments keeps its promise on every file of its corp
   }
   CHECK(right >= 5);
   CHECK(right < static_cast<int>(paths.size()));
+}
+
+TEST_CASE("MSCCL files are proven, refuted or malformed, and it is said why, on every file of their corpus") {
+  const std::vector<std::string> paths = corpus("msccl");
+  CHECK(paths.size() >= 10);
+  int proven = 0;
+  for (const std::string& path : paths) {
+    CAPTURE(path);
+    const auto text = read_file(path);
+    REQUIRE(std::holds_alternative<std::string>(text));
+    CHECK(fuzz::msccl_property_holds(std::get<std::string>(text)));
+    const auto read_text = algorithms::read_msccl(std::get<std::string>(text));
+    const auto* file = std::get_if<algorithms::MscclFile>(&read_text);
+    if (file == nullptr) continue;
+    for (const algorithms::MscclCheck& check : algorithms::check_msccl(*file))
+      proven += check.verdict == algorithms::MscclCheck::Verdict::proven ? 1 : 0;
+  }
+  CHECK(proven >= 5);
+  CHECK(proven < static_cast<int>(paths.size()));
 }
