@@ -33,7 +33,7 @@ class Memory {
     chunks_ = static_cast<std::int32_t>(layout.cells());
     part_ = chunks_ / schedule.ranks;
     if (!in_parts_ || layout.cells() > MscclLimits::chunks) return;  // what is too large is not written
-    const std::int32_t each = blocks_ / schedule.ranks;  // blocks of a part
+    const std::int32_t each = blocks_ / schedule.ranks;              // blocks of a part
     for (std::int32_t region = 0; region < regions_; ++region) {
       std::vector<std::int32_t> seen(static_cast<std::size_t>(schedule.ranks));
       for (std::int32_t block = 0; block < blocks_; ++block) {
