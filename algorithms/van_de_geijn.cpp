@@ -193,7 +193,7 @@ ScheduleOrReason van_de_geijn(const Collective& collective, const Placement& pla
   const auto largest = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(ranks)));
   plan.members = plan.doubling ? largest : ranks;
   plan.rounds = std::countr_zero(static_cast<std::uint32_t>(largest));
-  plan.levels = std::bit_width(static_cast<std::uint32_t>(plan.members - 1));
+  plan.levels = static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(plan.members - 1)));
   Schedule schedule = schedule_frame("van_de_geijn", collective, placement, options, {}, plan.members);
   schedule.programs = plan.programs();
   schedule.stream_count = [](Rank) { return 1; };
