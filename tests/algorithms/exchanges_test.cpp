@@ -297,6 +297,31 @@ TEST_CASE("Folded runs take the time of plain ones at 64 to 192 ranks") {
   }
 }
 
+TEST_CASE("Exchanges that are alike from every rank run on one rank of a switch, in the time of plain runs") {
+  ClusterSpec cluster;
+  cluster.nodes = 64;
+  cluster.fabric.kind = FabricKind::single_switch;
+  cluster.fabric.bandwidth = rate_of(25'000'000'000);
+  cluster.fabric.latency = ps(us);
+  const Topology topology = std::get<Topology>(topologies::build(cluster));
+  for (const testing::Variant& variant : exchanges()) {
+    const std::string_view name = variant.info->name;
+    const bool doubling = name == "recursive_doubling" && variant.kind != all_gather;
+    if (!doubling && name != "bruck" && name != "pat" && name != "pairwise") continue;
+    CAPTURE(variant.text());
+    const Schedule schedule = make(variant, 64'000, topology.placement());
+    RunOptions plain;
+    plain.shortcuts = Shortcuts::plain;
+    const RunResult a = simulate(topology, {Job{&schedule, {}, {}, -1}}, plain);
+    const RunResult b = simulate(topology, {Job{&schedule, {}, {}, -1}}, {});
+    CHECK(b.method.classes == schedule.stream_count(0));
+    CHECK(b.method.streams == 64 * schedule.stream_count(0));
+    CHECK(a.time == b.time);
+    CHECK(a.messages == b.messages);
+    CHECK(a.link_bytes == b.link_bytes);
+  }
+}
+
 TEST_CASE("Rings take the times of the golden table") {
   const Topology eight = pairs(8, us, 100'000'000'000);
   AlgorithmOptions four;
