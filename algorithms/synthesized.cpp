@@ -26,7 +26,7 @@ namespace collsim::algorithms {
 namespace {
 
 constexpr std::int64_t slice_bytes_min = 32 * 1024;
-constexpr std::int64_t messages_wanted_max = 400'000;  // that automatic slices make
+constexpr std::int64_t messages_wanted_max = 250'000;  // that automatic slices make
 
 struct Transfer {
   std::int32_t tree = 0;
@@ -321,7 +321,7 @@ std::optional<Impossible> check_request(const Collective& collective, const Plac
   if (auto wrong = check_options(options, placement.ranks())) return wrong;
   if (collective.kind != forest.kind || placement.ranks() != forest.ranks ||
       (has_root(collective.kind) && collective.root != forest.root))
-    return Impossible{"the trees were packed for another collective or another number of ranks"};
+    return Impossible{"the trees were packed for another collective, root or number of ranks"};
   if (in_parts(collective.kind) && collective.elements() % placement.ranks() != 0)
     return Impossible{std::to_string(collective.elements()) + " elements are not equal parts for " +
                       std::to_string(placement.ranks()) + " ranks"};

@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::int32_t trees_max = 512;
 constexpr int rounds_max = 12;
+constexpr int rounds_in_vain_max = 4;
+// Arcs looked at, trees times rounds times arcs, after which no more trees are tried: about a second.
+constexpr std::int64_t looks_max = 10'000'000;
 // Good enough: the fullest link at most 1 / 64 above the tightest cut.
 constexpr std::int64_t good_fill = LinkFill::full + LinkFill::full / 64;
 
@@ -31,7 +34,8 @@ using TreeArcs = std::vector<std::size_t>;
 // that trees stay flat where many are as good.
 class TreeGrower {
  public:
-  TreeGrower(const ForestArcs& arcs, LinkFill& fill) : arcs_(arcs), fill_(fill) {}
+  TreeGrower(const ForestArcs& arcs, LinkFill& fill, LinkFill::Which at_once)
+      : arcs_(arcs), fill_(fill), at_once_(at_once) {}
 
   // Adds the links of the tree to the fill.
   TreeArcs grow(Rank root, std::int32_t ranks) {
@@ -50,10 +54,15 @@ class TreeGrower {
         queue_.push({now, index});
         continue;
       }
-      fill_.add(arcs_.links(index));
+      fill_.add(arcs_.links(index), at_once_);
       tree[static_cast<std::size_t>(arc.child)] = index;
       reach(arc.child, depth(arc.parent) + 1);
       --left;
+    }
+    for (const std::size_t index : tree) {
+      if (index == no_arc) continue;
+      fill_.add(arcs_.links(index), LinkFill::Which::all);
+      fill_.take(arcs_.links(index), at_once_);
     }
     return tree;
   }
@@ -80,6 +89,7 @@ class TreeGrower {
 
   const ForestArcs& arcs_;
   LinkFill& fill_;
+  LinkFill::Which at_once_;
   std::vector<std::int32_t> depth_;  // [rank]; -1 = not reached
   std::priority_queue<Entry> queue_;
 };
@@ -89,24 +99,34 @@ struct Packing {
   std::int32_t pieces = 0;
   std::int64_t fullest = 0;
   std::vector<TreeArcs> trees;
+  std::int64_t looks = 0;  // at arcs, that it took
 };
 
 Packing pack(const Topology& topology, const ForestArcs& arcs, const FlowLimit& limit,
-             const std::vector<Rank>& roots, std::int32_t pieces, std::int64_t of_bytes) {
-  LinkFill fill(topology, limit, of_bytes);
-  TreeGrower grower(arcs, fill);
-  Packing now{pieces, 0, {}};
+             const std::vector<Rank>& roots, std::int32_t pieces, LinkFill::Which at_once) {
+  LinkFill fill(topology, limit, static_cast<std::int64_t>(roots.size()));
+  TreeGrower grower(arcs, fill, at_once);
+  Packing now{pieces, 0, {}, 0};
   for (const Rank root : roots) now.trees.push_back(grower.grow(root, topology.ranks()));
   now.fullest = fill.fullest();
   Packing best = now;
-  for (int round = 0; round < rounds_max && best.fullest > good_fill; ++round) {
+  const auto looks = static_cast<std::int64_t>(roots.size() * arcs.size());
+  best.looks = looks;
+  int in_vain = 0;
+  for (int round = 0; round < rounds_max && in_vain < rounds_in_vain_max && best.fullest > good_fill;
+       ++round) {
+    best.looks += looks;
+    ++in_vain;
     for (std::size_t i = 0; i < roots.size(); ++i) {
       for (const std::size_t arc : now.trees[i])
-        if (arc != no_arc) fill.remove(arcs.links(arc));
+        if (arc != no_arc) fill.take(arcs.links(arc), LinkFill::Which::all);
       now.trees[i] = grower.grow(roots[i], topology.ranks());
     }
     now.fullest = fill.fullest();
-    if (now.fullest < best.fullest) best = now;
+    if (now.fullest >= best.fullest) continue;
+    now.looks = best.looks;
+    best = now;
+    in_vain = 0;
   }
   return best;
 }
@@ -209,6 +229,61 @@ Rank middle_of(const SpanningTree& tree) {
   return rank;
 }
 
+// Arcs from the root to every rank, together.
+std::int64_t depth_sum(const ForestArcs& arcs, const TreeArcs& tree) {
+  std::int64_t sum = 0;
+  for (std::size_t arc : tree)
+    for (; arc != no_arc; arc = tree[static_cast<std::size_t>(arcs.arc(arc).parent)]) ++sum;
+  return sum;
+}
+
+// What a packing is judged by. Behind switches, messages of different arcs share links, and what waits for
+// others leaves them idle: there a tree that is deeper by one counts as if its links were fuller by a twelfth
+// (as measured on nodes of NVSwitch).
+std::int64_t burden_of(const ForestArcs& arcs, const Packing& packing) {
+  std::int64_t depths = 0;
+  for (const TreeArcs& tree : packing.trees) depths += depth_sum(arcs, tree);
+  const auto ends = static_cast<std::int64_t>(packing.trees.size() * packing.trees[0].size());
+  return packing.fullest + LinkFill::full * depths / ends / 12;
+}
+
+// How many trees to try, in this order.
+std::vector<std::int32_t> piece_counts(CollectiveKind kind, std::int32_t ranks, bool flat) {
+  std::vector<std::int32_t> counts;
+  // A star around every rank.
+  if (kind == CollectiveKind::all_reduce && flat) counts = {ranks, 2 * ranks};
+  for (const std::int32_t count : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128})
+    counts.push_back(count);
+  return counts;
+}
+
+Packing best_packing(const Topology& topology, const ForestArcs& arcs, const FlowLimit& limit,
+                     CollectiveKind kind, Rank root) {
+  // One rank's own bytes load few arcs, each for all trees: there depth does not matter.
+  const bool flat = arcs.share_links() && !has_root(kind);
+  const std::int64_t good = flat ? LinkFill::full + LinkFill::full / 24 + LinkFill::full / 6 : good_fill;
+  using Which = LinkFill::Which;
+  const std::vector<Which> modes =
+      flat ? std::vector{Which::none, Which::narrow, Which::all} : std::vector{Which::all};
+  Packing best;
+  std::int64_t least = 0;
+  std::int64_t looks = 0;
+  for (const std::int32_t pieces : piece_counts(kind, topology.ranks(), flat)) {
+    const std::vector<Rank> roots = roots_of(kind, root, topology.ranks(), pieces);
+    if (static_cast<std::int32_t>(roots.size()) > trees_max || looks > looks_max) break;
+    for (const Which at_once : modes) {
+      Packing packing = pack(topology, arcs, limit, roots, pieces, at_once);
+      looks += packing.looks;
+      const std::int64_t burden = flat ? burden_of(arcs, packing) : packing.fullest;
+      if (best.pieces > 0 && burden >= least) continue;
+      best = std::move(packing);
+      least = burden;
+      if (least <= good) return best;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 std::variant<Forest, Impossible> pack_forest(const Topology& topology, CollectiveKind kind, Rank root) {
@@ -224,14 +299,7 @@ std::variant<Forest, Impossible> pack_forest(const Topology& topology, Collectiv
     return Impossible{"the bandwidths of the links have no common unit that flows could be counted in"};
   const ForestArcs arcs(topology, *use);
   const FlowLimit limit = tightest(topology, kind, root);
-  Packing best;
-  for (const std::int32_t pieces : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-    const std::vector<Rank> roots = roots_of(kind, root, ranks, pieces);
-    if (static_cast<std::int32_t>(roots.size()) > trees_max) break;
-    Packing packing = pack(topology, arcs, limit, roots, pieces, static_cast<std::int64_t>(roots.size()));
-    if (best.pieces == 0 || packing.fullest < best.fullest) best = std::move(packing);
-    if (best.fullest <= good_fill) break;
-  }
+  const Packing best = best_packing(topology, arcs, limit, kind, forest.root);
   forest.pieces = best.pieces;
   for (const TreeArcs& tree : best.trees) {
     forest.trees.push_back(spanning_tree(arcs, tree));

@@ -1,6 +1,8 @@
 #include "topologies/forest_arcs.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace collsim::topologies {
 namespace {
@@ -46,15 +48,26 @@ void ForestArcs::add_arcs(const Topology& topology, TreeUse use, Rank parent, Ra
   }
 }
 
+bool ForestArcs::share_links() const {
+  std::map<LinkId, std::pair<Rank, Rank>> user;
+  for (const Arc& arc : arcs_)
+    for (std::uint32_t i = arc.links_begin; i < arc.links_end; ++i) {
+      const auto ends = std::minmax(arc.parent, arc.child);
+      if (user.emplace(links_[i], ends).first->second != std::pair<Rank, Rank>(ends)) return true;
+    }
+  return false;
+}
+
 LinkFill::LinkFill(const Topology& topology, const FlowLimit& limit, std::int64_t pieces) {
   fill_.assign(topology.link_count(), 0);
   // Busy for 1 / (pieces * bandwidth), against share / (parts * capacity) of the tightest cut; rounded up.
   const Int128 dividend = Int128{full} * limit.parts * limit.capacity;
   for (const Link& link : topology.links()) {
     const Int128 divisor = limit.share * pieces * link.bandwidth.bytes_per_second();
-    constexpr Int128 most = Int128{1} << 32;
+    constexpr Int128 most = Int128{1} << 36;
     step_.push_back(static_cast<std::int64_t>(std::min((dividend + divisor - 1) / divisor, most)));
   }
+  narrow_step_ = 4 * *std::min_element(step_.begin(), step_.end());
 }
 
 std::int64_t LinkFill::fullest() const { return *std::max_element(fill_.begin(), fill_.end()); }

@@ -30,6 +30,8 @@ class ForestArcs {
   ForestArcs(const Topology& topology, TreeUse use);
 
   std::size_t size() const { return arcs_.size(); }
+  // Whether a link lies on arcs between different ranks, as behind a switch.
+  bool share_links() const;
   const Arc& arc(std::size_t index) const { return arcs_[index]; }
   // Arcs from a parent are consecutive.
   std::size_t begin_of(Rank parent) const { return begin_[static_cast<std::size_t>(parent)]; }
@@ -50,17 +52,16 @@ class ForestArcs {
 // How often trees cross every link, against how often they may when the tightest cut is the only limit.
 class LinkFill {
  public:
-  static constexpr std::int64_t full = 1 << 16;  // of a link that is as busy as the tightest cut
+  static constexpr int full_bits = 20;
+  static constexpr std::int64_t full = 1 << full_bits;  // of a link that is as busy as the tightest cut
 
   // Trees that each carry 1 / pieces of the bytes. REQUIRES: limit.share > 0
   LinkFill(const Topology& topology, const FlowLimit& limit, std::int64_t pieces);
 
-  void add(std::span<const LinkId> links) {
-    for (const LinkId link : links) fill_[link.value] += step_[link.value];
-  }
-  void remove(std::span<const LinkId> links) {
-    for (const LinkId link : links) fill_[link.value] -= step_[link.value];
-  }
+  // Narrow links are much slower than the fastest one: a tree can cross them a few times at most.
+  enum class Which { none, narrow, all };
+  void add(std::span<const LinkId> links, Which which) { change(links, which, 1); }
+  void take(std::span<const LinkId> links, Which which) { change(links, which, -1); }
   // What it costs to cross the links once more: the slope of a sum of exponentials of all fills, so that
   // what is fullest is dearest (Plotkin, Shmoys and Tardos, Math. Oper. Res. 20(2), 1995), in whole numbers.
   Int128 cost(std::span<const LinkId> links) const {
@@ -72,17 +73,25 @@ class LinkFill {
   std::int64_t fullest() const;
 
  private:
+  void change(std::span<const LinkId> links, Which which, std::int64_t times) {
+    if (which == Which::none) return;
+    for (const LinkId link : links) {
+      const std::int64_t step = step_[link.value];
+      if (which == Which::all || step >= narrow_step_) fill_[link.value] += step * times;
+    }
+  }
   static Int128 price(std::int64_t fill) {
     // 2^(28 fill), straight between whole powers.
     const std::int64_t exponent = 28 * fill;
-    const std::int64_t whole = exponent >> 16;
+    const std::int64_t whole = exponent >> full_bits;
     if (whole > whole_max) return (Int128{2} << whole_max) + exponent;
-    return (Int128{1} << whole) + ((((Int128{exponent} & (full - 1)) << whole)) >> 16);
+    return (Int128{1} << whole) + ((((Int128{exponent} & (full - 1)) << whole)) >> full_bits);
   }
   static constexpr std::int64_t whole_max = 80;
 
   std::vector<std::int64_t> step_;  // [link]: what crossing it once adds
   std::vector<std::int64_t> fill_;  // [link]
+  std::int64_t narrow_step_ = 0;
 };
 
 }  // namespace collsim::topologies
