@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,14 @@
 #include "sim/core/random.hpp"
 #include "sim/execution/simulation.hpp"
 #include "tests/support/networks.hpp"
+#include "tests/support/requests.hpp"
 #include "topologies/build.hpp"
 
 using namespace collsim;
 using testing::ps;
 using testing::rate_of;
+using testing::Variant;
+using testing::variants;
 
 namespace {
 
@@ -176,6 +180,33 @@ std::optional<Schedule> schedule_of(const std::string& name, std::int64_t bytes,
   return std::get<Schedule>(std::move(made));
 }
 
+// With two slices where it takes some and the size leaves remainders. A root in the middle.
+std::optional<Schedule> schedule_of(const Variant& variant, std::int64_t bytes, const Topology& topology) {
+  AlgorithmOptions options;
+  const std::int64_t elements = bytes / 4;
+  if (variant.takes("slices") && elements % (64 * 24) != 0) options.slices = 2;
+  const Collective collective =
+      testing::collective_of(variant.kind, elements, topology.ranks(), topology.ranks() / 2);
+  auto made = algorithms::make_schedule(variant.request(options), collective, topology.placement());
+  if (!std::holds_alternative<Schedule>(made)) return std::nullopt;
+  if (impossible_reason(topology, std::get<Schedule>(made))) return std::nullopt;
+  return std::get<Schedule>(std::move(made));
+}
+
+std::int64_t messages_of(const Schedule& schedule) {
+  std::int64_t messages = 0;
+  Binding binding;
+  for (Rank rank = 0; rank < schedule.ranks; ++rank)
+    for (std::int32_t stream = 0; stream < schedule.stream_count(rank); ++stream) {
+      binding.clear();
+      schedule.bind(rank, stream, binding);
+      for (const Loop& loop : schedule.programs[static_cast<std::size_t>(binding.program)].loops)
+        for (const OperationTemplate& item : loop.body)
+          messages += item.kind == OperationKind::send ? loop.trips : 0;
+    }
+  return messages;
+}
+
 Topology built(const ClusterSpec& cluster) {
   auto result = topologies::build(cluster);
   REQUIRE_MESSAGE(std::holds_alternative<Topology>(result), std::get<topologies::BuildError>(result).message);
@@ -185,56 +216,67 @@ Topology built(const ClusterSpec& cluster) {
 }  // namespace
 
 TEST_SUITE("sim/execution") {
-  TEST_CASE("Folded and swept runs equal the plain one for every algorithm on every shape") {
+  TEST_CASE("Folded and swept runs equal the plain one for every collective of every algorithm") {
     int folded_runs = 0;
     int swept_runs = 0;
+    std::map<std::string, int> runs;
+    std::size_t turn = 0;
+    const std::vector<Variant> all = variants();
     for (const Shape& shape : shapes()) {
       CAPTURE(shape.name);
       const Topology topology = built(shape.cluster);
       const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 64 * 24;
-      for (const algorithms::AlgorithmInfo& algorithm : algorithms::all()) {
-        const std::string name(algorithm.name);
-        CAPTURE(name);
-        // Divides by everything; leaves remainders; smaller than the number of ranks.
-        for (const std::int64_t bytes : {even, even + 4, std::int64_t{20}}) {
-          CAPTURE(bytes);
-          AlgorithmOptions options;
-          if (bytes != even && algorithm.name == "double_binary_tree") options.slices = 2;
-          const auto schedule = schedule_of(name, bytes, topology, options);
-          if (!schedule) continue;
-          const RunResult plain = run(topology, *schedule, Shortcuts::plain);
-          const RunResult folded = run(topology, *schedule, Shortcuts::fold);
-          require_same(plain, folded);
-          const RunResult swept = run(topology, *schedule, Shortcuts::sweep);
-          require_same(plain, swept);
-          require_same(plain, run(topology, *schedule, Shortcuts::automatic));
-          swept_runs += swept.method.sweeps;
-          CHECK(plain.method.classes == plain.method.streams);
-          folded_runs += folded.method.classes < folded.method.streams;
-        }
+      for (const Variant& variant : all) {
+        // Each on every other shape, in turn at a size that divides by everything, at one that leaves
+        // remainders and at one that is smaller than the number of ranks.
+        const std::int64_t sizes[] = {even, even + 4 * topology.ranks() + 4, 20};
+        if (++turn % 2 != 0) continue;
+        const std::int64_t bytes = sizes[turn / 2 % 3];
+        const auto schedule = schedule_of(variant, bytes, topology);
+        if (!schedule) continue;
+        const std::string text = variant.text();
+        CAPTURE(text);
+        CAPTURE(bytes);
+        const RunResult plain = run(topology, *schedule, Shortcuts::plain);
+        const RunResult folded = run(topology, *schedule, Shortcuts::fold);
+        require_same(plain, folded);
+        const RunResult swept = run(topology, *schedule, Shortcuts::sweep);
+        require_same(plain, swept);
+        require_same(plain, run(topology, *schedule, Shortcuts::automatic));
+        swept_runs += swept.method.sweeps;
+        CHECK(plain.method.classes == plain.method.streams);
+        folded_runs += folded.method.classes < folded.method.streams;
+        ++runs[std::string(variant.info->name) + " " + std::string(name_of(variant.kind))];
       }
+      ++turn;
     }
-    CHECK(folded_runs > 60);
-    CHECK(swept_runs > 50);
+    CHECK(folded_runs > 200);
+    CHECK(swept_runs > 100);
+    for (const algorithms::AlgorithmInfo& info : algorithms::all())
+      for (const CollectiveKind kind : info.collectives) {
+        const std::string text = std::string(info.name) + " " + std::string(name_of(kind));
+        CHECK_MESSAGE(runs[text] > 0, text);
+      }
   }
 
   TEST_CASE("Folded and swept runs equal the plain one up to 512 ranks") {
+    constexpr std::int64_t messages_max = 40'000;
+    std::size_t turn = 0;
     for (const Shape& shape : large_shapes()) {
       CAPTURE(shape.name);
       const Topology topology = built(shape.cluster);
       const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 64;
-      for (const algorithms::AlgorithmInfo& algorithm : algorithms::all()) {
-        if (algorithm.name == "two_shot") continue;
-        CAPTURE(algorithm.name);
-        for (const std::int64_t bytes : {even, even + 4}) {
-          AlgorithmOptions options;
-          if (algorithm.name == "ring") options.channels = 2;
-          const auto schedule = schedule_of(std::string(algorithm.name), bytes, topology, options);
-          if (!schedule) continue;
-          const RunResult plain = run(topology, *schedule, Shortcuts::plain);
-          require_same(plain, run(topology, *schedule, Shortcuts::fold));
-          require_same(plain, run(topology, *schedule, Shortcuts::automatic));
-        }
+      for (const Variant& variant : variants()) {
+        const std::int64_t bytes = ++turn % 2 == 0 ? even : even + 4;
+        if (turn % 3 != 0) continue;
+        const auto schedule = schedule_of(variant, bytes, topology);
+        if (!schedule || messages_of(*schedule) > messages_max) continue;
+        const std::string text = variant.text();
+        CAPTURE(text);
+        CAPTURE(bytes);
+        const RunResult plain = run(topology, *schedule, Shortcuts::plain);
+        require_same(plain, run(topology, *schedule, Shortcuts::fold));
+        require_same(plain, run(topology, *schedule, Shortcuts::automatic));
       }
     }
   }
