@@ -21,6 +21,7 @@
 #include "experiments/outputs.hpp"
 #include "experiments/pipeline.hpp"
 #include "experiments/schedules.hpp"
+#include "experiments/selection.hpp"
 #include "sim/report/point.hpp"
 
 namespace collsim::program {
@@ -91,7 +92,7 @@ std::string predicted_algorithms(const std::string& wanted, const std::string& c
   std::string all;
   std::string usual;
   for (const algorithms::AlgorithmInfo& info : known_algorithms()) {
-    if (!does(info, *kind)) continue;
+    if (!does(info, *kind) || is_selection(info.name)) continue;
     const auto add = [&info](std::string& names) {
       names += (names.empty() ? "" : ",") + std::string(info.name);
     };

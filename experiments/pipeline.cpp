@@ -12,6 +12,7 @@
 #include "experiments/forecast.hpp"
 #include "experiments/outcome.hpp"
 #include "experiments/parallel.hpp"
+#include "experiments/selection.hpp"
 #include "experiments/workplan.hpp"
 #include "sim/core/check.hpp"
 #include "sim/model/proof.hpp"
@@ -75,6 +76,7 @@ struct Context {
   topologies::FlowBounds bounds;
   Proofs proofs;
   ScheduleCache& schedules;
+  Selector selector;
   WorkPlan plan;
 };
 
@@ -107,21 +109,23 @@ Point failed(Point point, PointStatus status, std::string reason) {
   return point;
 }
 
-RunOptions run_options(const Context& context) {
+RunOptions run_options(const Experiment& experiment, const PipelineOptions& pipeline) {
   RunOptions options;
-  options.launch_overhead = context.experiment.launch_overhead;
-  options.credit_latency = context.experiment.credit_latency;
-  options.explain = context.options.explain;
-  options.shortcuts = context.options.shortcuts;
-  options.alike_runs = static_cast<std::int64_t>(context.experiment.sizes.size());
-  options.events_max = context.options.events_max;
+  options.launch_overhead = experiment.launch_overhead;
+  options.credit_latency = experiment.credit_latency;
+  options.explain = pipeline.explain;
+  options.shortcuts = pipeline.shortcuts;
+  options.alike_runs = static_cast<std::int64_t>(experiment.sizes.size());
+  options.events_max = pipeline.events_max;
   return options;
 }
 
-std::string unproven_reason(const Proof& proof) {
+std::string unproven_reason(const Point& point, const Proof& proof) {
   COLLSIM_CHECK(!proof.failures.empty());
-  return is_undecided(proof) ? "there is no proof: " + proof.failures.front().text
-                             : "the schedule does not compute its collective";
+  if (is_undecided(proof)) return "there is no proof: " + proof.failures.front().text;
+  const std::string reason = "the schedule does not compute its collective";
+  if (!is_algorithm_file(point.algorithm)) return reason;
+  return reason + "; collsim verify " + point.algorithm + " names the steps";
 }
 
 // Why the run is not even tried, or nothing. A long one is announced.
@@ -148,9 +152,10 @@ Point answer(Context& context, Point point, const Schedule& schedule, Simulator&
   if (proof.proven) point.numerics = proof.numerics;
   if (!proof.proven && !proof.deadlock) {
     point.proof_failures = proof.failures;
-    return failed(std::move(point), PointStatus::unproven, unproven_reason(proof));
+    std::string reason = unproven_reason(point, proof);
+    return failed(std::move(point), PointStatus::unproven, std::move(reason));
   }
-  const RunOptions options = run_options(context);
+  const RunOptions options = run_options(context.experiment, context.options);
   const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
   if (auto reason = too_long(context.options, point, simulator.estimate(jobs, options)))
     return failed(std::move(point), PointStatus::limit, *std::move(reason));
@@ -162,9 +167,25 @@ Point answer(Context& context, Point point, const Schedule& schedule, Simulator&
   return point;
 }
 
+// What a selection takes for the question of a point; other requests stay what they are.
+ChoiceOrReason choice_for(Context& context, const AlgorithmRequest& request, const Collective& collective) {
+  if (is_selection(request.name)) return context.selector.choose(request, collective);
+  Choice choice;
+  choice.request = request;
+  choice.collective = collective;
+  return choice;
+}
+
 Point schedule_and_answer(Context& context, const AlgorithmRequest& request, Point point,
                           Simulator& simulator) {
-  const auto made = schedule_of(request, point.collective, context.topology, context.schedules);
+  const ChoiceOrReason chosen = choice_for(context, request, point.collective);
+  if (const auto* impossible = std::get_if<Impossible>(&chosen)) {
+    return failed(std::move(point), PointStatus::impossible, impossible->reason);
+  }
+  const auto& choice = std::get<Choice>(chosen);
+  if (is_selection(request.name)) point.chosen = choice.text();
+  point.predicted = choice.predicted;
+  const auto made = schedule_of(choice.request, choice.collective, context.topology, context.schedules);
   if (const auto* impossible = std::get_if<Impossible>(&made)) {
     return failed(std::move(point), PointStatus::impossible, impossible->reason);
   }
@@ -193,6 +214,7 @@ std::vector<Point> simulate_points(const Experiment& experiment, const Topology&
                   topologies::FlowBounds(topology),
                   Proofs(!is_exact(collective_of(experiment, Bytes()))),
                   schedules,
+                  Selector(experiment.cluster, topology, run_options(experiment, options)),
                   {topology, experiment.algorithms.size(), sizes}};
   std::vector<Point> points(experiment.algorithms.size() * sizes);
   for_each_index(points.size(), options.threads, [&](std::size_t) {

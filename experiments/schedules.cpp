@@ -7,6 +7,7 @@
 #include "algorithms/msccl_schedule.hpp"
 #include "algorithms/synthesized.hpp"
 #include "experiments/files.hpp"
+#include "experiments/selection.hpp"
 #include "sim/core/check.hpp"
 #include "sim/core/quantity_text.hpp"
 #include "sim/core/spelling.hpp"
@@ -19,6 +20,8 @@ namespace {
 std::vector<algorithms::AlgorithmInfo> all_known() {
   std::vector<algorithms::AlgorithmInfo> table = algorithms::all();
   table.push_back(algorithms::synthesized_info());
+  const std::vector<algorithms::AlgorithmInfo>& selections = selection_infos();
+  table.insert(table.end(), selections.begin(), selections.end());
   return table;
 }
 
@@ -180,7 +183,7 @@ ScheduleOrReason schedule_of(const AlgorithmRequest& request, const Collective& 
   if (is_algorithm_file(request.name))
     return from_file(request, collective, topology, cache.file(request.name));
   const algorithms::AlgorithmInfo* info = find_algorithm(request.name);
-  COLLSIM_CHECK_MSG(info != nullptr, request.name);
+  COLLSIM_CHECK_MSG(info != nullptr && !is_selection(info->name), request.name);
   if (info->make == nullptr) return synthesized(request, collective, topology, cache);
   return algorithms::make_schedule(request, collective, topology.placement());
 }

@@ -53,7 +53,8 @@ algorithms::MscclFile read_algorithm_file(const std::string& path, bool quiet);
 Diagnostic diagnostic_of(const algorithms::MscclFinding& finding, const std::string& path,
                          std::string_view text);
 
-// REQUIRES: find_algorithm(request.name) is not null, or the cache has read the file
+// REQUIRES: find_algorithm(request.name) is not null and no selection (selection.hpp), or the cache has read
+// the file
 ScheduleOrReason schedule_of(const AlgorithmRequest& request, const Collective& collective,
                              const Topology& topology, ScheduleCache& cache);
 

@@ -37,7 +37,7 @@ std::string numerics_text(const Numerics& numerics, const Collective& collective
   const std::string what =
       fmt::format("{} {}: ", name_of(collective.datatype), name_of(collective.reduction));
   if (is_exact(collective)) return what + "exact, in any order";
-  if (!numerics.known) return what + "not known, " + numerics.reason;
+  if (!numerics.known) return numerics.reason.empty() ? "" : what + "not known, " + numerics.reason;
   // A reduce and a reduce-scatter give an element to one rank alone.
   const bool is_shared = collective.kind == CollectiveKind::all_reduce;
   std::string text = what;

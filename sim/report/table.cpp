@@ -138,8 +138,13 @@ std::string findings_text(const std::vector<ProofFailure>& failures) {
 
 // Points next to each other of one algorithm that fail for one reason share a footer.
 bool same_footer(const Point& a, const Point& b) {
+  const auto same_text = [](const ProofFailure& one, const ProofFailure& other) {
+    return one.text == other.text;
+  };
   return a.algorithm == b.algorithm && a.status == b.status && a.reason == b.reason && a.blocked.empty() &&
-         b.blocked.empty() && a.proof_failures.empty() && b.proof_failures.empty();
+         b.blocked.empty() &&
+         std::equal(a.proof_failures.begin(), a.proof_failures.end(), b.proof_failures.begin(),
+                    b.proof_failures.end(), same_text);
 }
 
 std::string footer_text(const Point& first, const Point& last, const std::string& label, std::size_t count) {

@@ -96,7 +96,7 @@ std::string list_text(const Contest& contest) {
   return columns.text("", report_width);
 }
 
-// "1.31" or "1.31 to 2.07": the leads of a range; empty where there is none.
+// "1.31 to 2.07 times as fast as the next": the leads of a range; empty where there is none.
 std::string leads_text(const Contest& contest, const NameRange& range) {
   const auto is_less = [](const Ratio& a, const Ratio& b) {
     return a.numerator * b.denominator < b.numerator * a.denominator;
@@ -106,6 +106,7 @@ std::string leads_text(const Contest& contest, const NameRange& range) {
     if (const auto lead = lead_of(contest, contest.winners[i])) leads.push_back(*lead);
   if (leads.empty()) return "";
   const auto [least, most] = std::minmax_element(leads.begin(), leads.end(), is_less);
+  if (most->numerator == most->denominator) return "as fast as the next";
   const std::string from = decimal_text(*least, 2);
   const std::string to = decimal_text(*most, 2);
   return (from == to ? from : from + " to " + to) + " times as fast as the next";
@@ -217,7 +218,10 @@ std::string winners_text(const std::vector<Point>& points) {
   const Contest contest{points, std::move(labels), std::move(winners)};
   const std::vector<std::string> compared = labels_with_time(contest);
   std::string text;
-  if (compared.size() > 1) {
+  if (compared.size() > 1 && contest.winners.size() == 1) {
+    text += fmt::format("#\n# the fastest: {}, {}\n", contest.winner_label(0),
+                        lead_text(contest, contest.winners[0]));
+  } else if (compared.size() > 1) {
     const std::string matrix = matrix_text(contest);
     text += widest_line(matrix) <= report_width
                 ? "#\n# time in us by algorithm and size; * = the fastest\n" + matrix

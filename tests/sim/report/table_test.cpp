@@ -136,6 +136,18 @@ TEST_CASE("table_text shows what a proof found") {
         std::string::npos);
 }
 
+TEST_CASE("table_text says once what a proof found at neighbouring sizes") {
+  std::vector<Point> points = {impossible_point(Bytes(12)), impossible_point(Bytes(24)),
+                               impossible_point(Bytes(48))};
+  for (Point& point : points) point.proof_failures = {{3, 0, 7, "rank 3: block 2 lacks rank 5"}};
+  points[2].proof_failures[0].text = "rank 3: block 2 lacks rank 6";
+  const std::string text = table_text(points);
+  CHECK(text.find("\n# sharp, 12 B to 24 B: impossible: no switch of the fabric reduces\n"
+                  "#   rank 3: block 2 lacks rank 5\n"
+                  "# sharp, 48 B: impossible: no switch of the fabric reduces\n"
+                  "#   rank 3: block 2 lacks rank 6\n") != std::string::npos);
+}
+
 TEST_CASE("table_text starts a new table where the cluster changes") {
   Point other = ring_point();
   other.cluster = "another cluster";

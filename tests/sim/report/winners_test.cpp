@@ -100,6 +100,13 @@ TEST_CASE("A selection wins nothing where others run, and says what it takes") {
   CHECK(winners_text({small, large}) == "#\n# auto takes\n#   up to 1 KiB  tree\n#   from 2 KiB   ring\n");
 }
 
+TEST_CASE("winners_text names the fastest of one size") {
+  CHECK(winners_text({timed("ring", 1, 5), timed("tree", 1, 4), timed("nvls", 1, 8)}) ==
+        "#\n# the fastest: tree, 1.25 times as fast as ring\n");
+  CHECK(winners_text({timed("ring", 1, 5), timed("tree", 1, 5)}) ==
+        "#\n# the fastest: ring, as fast as tree\n");
+}
+
 TEST_CASE("winners_text is empty where one algorithm runs") {
   CHECK(winners_text({timed("ring", 1, 5), timed("ring", 2, 6), without_time(timed("tree", 1, 5))}).empty());
 }
