@@ -14,8 +14,7 @@
 //   all_to_all       every cell            in part s: the part r of rank s
 //   send_recv        every cell            the cells of rank r - 1
 //   barrier          as Schedule::barrier_as, a collective of nothing in which every rank hears of all
-//   others:
-//                    who holds what all have given knows that all have come
+//                    others: who holds what all have given knows that all have come
 // "Sum" stands for the reduction, whatever it is; each contribution exactly once.
 //
 // Complexity  problem() O(cells); O(1) any other question.

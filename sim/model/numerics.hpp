@@ -6,18 +6,16 @@
 // means for a reduction and a datatype say the functions below.
 //
 //   same        All ranks that get an element get it from the same expression, so bitwise the same. A
-//   recursive
-//               doubling does that (both partners add the same two operands), a one-shot exchange does not
-//               (every rank starts with its own).
+//               recursive doubling does that (both partners add the same two operands), a one-shot exchange
+//               does not (every rank starts with its own).
 //   repeats     Every run has the same expressions. In a proven schedule what writes to a cell is ordered by
-//   the
-//               schedule, never by time alone; so only sums of three or more that switches make differ from
-//               run to run: the order in which contributions reach an NVSwitch or a SHARP tree is the
+//               the schedule, never by time alone; so only sums of three or more that switches make differ
+//               from run to run: the order in which contributions reach an NVSwitch or a SHARP tree is the
 //               hardware's.
 //   deep        The most additions that one contribution goes through. For partial results stored in a type
-//   of
-//               unit roundoff u, |error| <= gamma(deep) * sum |x_i| with gamma(k) = k u / (1 - k u), whatever
-//               the order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2).
+//               of unit roundoff u, |error| <= gamma(deep) * sum |x_i| with gamma(k) = k u / (1 - k u),
+//               whatever the order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section
+//               4.2).
 // Integers (modulo 2^n), minimum and maximum are exact in any order, but for NaNs and the sign of zero.
 #pragma once
 

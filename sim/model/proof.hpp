@@ -18,11 +18,11 @@
 //                      an orbit is traced through all ranks (proof_orbits.hpp). O(streams) time a symmetry
 //                      and a traced cell. A symmetry that does not hold is not used, never believed.
 //   one slice          Where every trip of every loop does the same in regions of its own, which is verified
-//   on
-//                      all programs and bindings (proof_slices.hpp): all cells of the first trip.
+//                      on all programs and bindings (proof_slices.hpp): all cells of the first trip.
 // prove() executes all cells where that is cheap (2e5 cell operations) or the only way; else one cell an
-// orbit where the schedule publishes symmetries, one slice where not. What none can do within about 1e10
-// operations is not proven, and the failure says why.
+// orbit where the schedule publishes symmetries, then one slice. What none can do within about 1e10
+// operations is undecided, and the failure says why. A schedule made from rank 0 by translation
+// (translation.hpp) is proven from rank 0 (proof_translation.hpp) where that has the form.
 #pragma once
 
 #include <cstdint>

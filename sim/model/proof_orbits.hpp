@@ -1,34 +1,32 @@
 // Proof by orbits: one cell an orbit is traced in full. Internal to sim/model.
 //
-// Parts       The streams and regions of the published symmetries divide the schedule into parts, which share
-//             no region, connection or dependency (checked); what no verified symmetry speaks of is the last
-//             part. A part without symmetries has orbits of one: all its cells are traced.
-// Contract    A symmetry is used only if it maps what the collective gives and wants onto itself as well: the
-// root
-//             stays, the image of a part belongs to the image of its owner (symmetry.hpp).
+// Parts       The streams and regions of the published symmetries divide the schedule into parts, which
+//             share no region, connection or dependency (checked); what no verified symmetry speaks of is
+//             the last part. A part without symmetries has orbits of one: all its cells are traced.
+// Contract    A symmetry is used only if it maps what the collective gives and wants onto itself as well:
+//             the root stays, the image of a part belongs to the image of its owner (symmetry.hpp).
 // Pairing     Every end of a connection of one representative an orbit of streams has exactly one other end,
 //             found among all streams of the peer rank, and the n-th send and the n-th receive name the same
 //             blocks for all n (affine expressions, compared loop by loop). A verified permutation carries
-//             this to the whole orbit. So messages move every cell to the same cell, in output or from input,
-//             and cells are independent of each other. Copies and sums of two operands on one rank are
-//             followed where both are the same cell, of input and output.
+//             this to the whole orbit. So messages move every cell to the same cell, in output or from
+//             input, and cells are independent of each other. Copies and sums of two operands on one rank
+//             are followed where both are the same cell, of input and output.
 // Deadlock    The quotient: one stream an orbit, one connection an orbit of connections, with the schedule's
-//             slots. Let all streams of an orbit step together. At the start, counters are equal in an orbit;
-//             whether a step is possible depends only on counters (operations done by streams of the same
-//             rank, messages in one connection), which the permutation maps onto each other; and the steps of
-//             one orbit do not hinder each other, because a connection has one sending and one receiving
-//             stream and an operation is only one of the two. So each step of the quotient is a run of steps
-//             of the schedule, and counters stay equal. If the quotient ends, the schedule has a run that
-//             ends, and then all its runs end (Kahn, 1974); if it stops earlier, nothing can step in the
-//             schedule: a deadlock.
+//             slots. Let all streams of an orbit step together. At the start, counters are equal in an
+//             orbit; whether a step is possible depends only on counters (operations done by streams of the
+//             same rank, messages in one connection), which the permutation maps onto each other; and the
+//             steps of one orbit do not hinder each other, because a connection has one sending and one
+//             receiving stream and an operation is only one of the two. So each step of the quotient is a
+//             run of steps of the schedule, and counters stay equal. If the quotient ends, the schedule has
+//             a run that ends, and then all its runs end (Kahn, 1974); if it stops earlier, nothing can step
+//             in the schedule: a deadlock.
 // Trace       All operations of all ranks that touch the cell, found by solving the affine expressions for
 //             the trip, executed in stream order with tokens. An operation waits for those before its
 //             dependency in that stream. This is less than what orders the schedule, but each access must
 //             still be shown to follow the conflicting one before it (proof_tokens.hpp) by order that holds
 //             in the schedule; then every run has the order of the trace, and its values.
 // Refusals    Aggregations, copies between cells and scratch; contents that move between cells; expressions
-// that are not
-//             shown alike; order that is not shown by dependencies or values.
+//             that are not shown alike; order that is not shown by dependencies or values.
 // Complexity  O(streams) for each symmetry; O(streams of the part + accesses * log) time and memory a cell
 //             traced; O(operations of the representatives) for the quotient.
 #pragma once

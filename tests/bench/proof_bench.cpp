@@ -40,6 +40,19 @@ void prove_schedule(benchmark::State& state, const std::string& name, std::int32
   state.counters["cells"] = static_cast<double>(proof.cells_traced);
 }
 
+void prove_numbers(benchmark::State& state, const std::string& name, std::int32_t channels) {
+  AlgorithmOptions options;
+  if (channels > 0) options.channels = channels;
+  const Schedule schedule = schedule_of(name, 16384, std::move(options));
+  ProofOptions numbers;
+  numbers.numerics = true;
+  Proof proof;
+  for (auto _ : state) proof = prove(schedule, numbers);
+  if (!proof.numerics.known) state.SkipWithError("not known");
+  state.SetLabel(name_of(proof.method));
+  state.counters["deep"] = static_cast<double>(proof.numerics.additions_deep);
+}
+
 void bind_streams(benchmark::State& state, const std::string& name) {
   AlgorithmOptions options;
   if (name != "sharp") options.channels = 1;
@@ -67,6 +80,14 @@ BENCHMARK_CAPTURE(prove_schedule, double_binary_tree, "double_binary_tree", 1638
 BENCHMARK_CAPTURE(prove_schedule, binomial_tree, "binomial_tree", 16384, 0)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove_schedule, sharp, "sharp", 16384, 0)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove_schedule, two_shot_of_4096, "two_shot", 512, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, rabenseifner, "rabenseifner", 16384, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, recursive_doubling, "recursive_doubling", 16384, 0)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_schedule, hierarchical, "hierarchical", 16384, 0)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_numbers, ring, "ring", 1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_numbers, cascade, "cascade", 1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_numbers, double_binary_tree, "double_binary_tree", 1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove_numbers, sharp, "sharp", 0)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bind_streams, ring, "ring")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bind_streams, cascade, "cascade")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bind_streams, double_binary_tree, "double_binary_tree")->Unit(benchmark::kMillisecond);

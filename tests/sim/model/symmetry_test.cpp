@@ -57,7 +57,10 @@ bool check_agreement(const Schedule& schedule) {
   return true;
 }
 
-bool has_groups(const Schedule& schedule) { return schedule.group_count > 0; }
+// Aggregations and scratch are followed only in all cells at once.
+bool is_refused(const Schedule& schedule) {
+  return schedule.group_count > 0 || schedule.layout.scratch_regions() > 0;
+}
 
 void check_algorithm(const std::string& name, const Placement& placement, const AlgorithmOptions& options) {
   const auto schedule = try_make(name, placement, options);
@@ -69,8 +72,8 @@ void check_algorithm(const std::string& name, const Placement& placement, const 
     const auto reason = verify_symmetry(*schedule, symmetry);
     CHECK_MESSAGE(!reason, reason.value_or(""));
   }
-  CHECK(check_agreement(*schedule) == !has_groups(*schedule));
-  if (has_groups(*schedule)) return;
+  CHECK(check_agreement(*schedule) == !is_refused(*schedule));
+  if (is_refused(*schedule)) return;
   const OrbitProof orbits = prove_by_orbits(*schedule, any_work);
   CHECK(orbits.proof.proven);
   CHECK(orbits.proof.deadlock_freedom == DeadlockFreedom::quotient);
