@@ -15,6 +15,19 @@ bool uniform(const Layout& layout) {
   return true;
 }
 
+// Whether the blocks of every region have one size, each region its own.
+bool uniform_by_region(const Layout& layout) {
+  for (std::int32_t region = 0; region < layout.regions(); ++region)
+    if (layout.size(region, 0, layout.blocks()).count() !=
+        layout.size(region, 0, 1).count() * layout.blocks())
+      return false;
+  return true;
+}
+
+bool stays_in_region(const OperationTemplate& operation) {
+  return operation.chunk.region_stride == 0 || operation.kind == OperationKind::wait;
+}
+
 void note_peer(std::vector<bool>& slots, std::int32_t peer) {
   COLLSIM_CHECK(peer >= 0);
   const auto index = static_cast<std::size_t>(peer);
@@ -49,9 +62,11 @@ void note(CompiledProgram& program, const OperationTemplate& operation) {
 std::uint32_t CompiledPrograms::add(const Schedule& schedule) {
   const auto first = static_cast<std::uint32_t>(programs.size());
   const bool same_size = uniform(schedule.layout);
+  const bool same_in_region = uniform_by_region(schedule.layout);
   for (const Program& program : schedule.programs) {
     CompiledProgram compiled;
     compiled.uniform = same_size;
+    compiled.by_region = same_in_region;
     compiled.first_loop = static_cast<std::uint32_t>(loops.size());
     for (const Loop& loop : program.loops) {
       if (loop.trips <= 0 || loop.body.empty()) continue;
@@ -67,6 +82,7 @@ std::uint32_t CompiledPrograms::add(const Schedule& schedule) {
         waits.insert(waits.end(), operation.dependencies.begin(), operation.dependencies.end());
         operations.push_back(flat);
         note(compiled, operation);
+        compiled.by_region = compiled.by_region && stays_in_region(operation);
         if (operation.kind == OperationKind::send) compiled.send_count += loop.trips;
       }
       loops.push_back({loop.trips, begin, static_cast<std::uint32_t>(operations.size())});

@@ -29,6 +29,7 @@ struct CompiledProgram {
   bool reduces = false;  // contains receive_reduce or reduce
   bool copies = false;
   bool uniform = false;             // all blocks of its schedule have one size
+  bool by_region = false;           // sizes depend on the stream's regions only, not on blocks or trips
   std::int64_t send_count = 0;      // of one run through it
   std::vector<bool> sends_to;       // [peer slot]
   std::vector<bool> receives_from;  // [peer slot]

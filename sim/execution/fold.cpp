@@ -88,9 +88,17 @@ class InstanceGraph {
   }
   bool alike(const Instance::Stream& a, const Instance::Stream& b) const {
     if (a.program != b.program || a.job != b.job || a.base_count != b.base_count) return false;
+    const CompiledProgram& program = instance_.programs.programs[a.program];
+    if (program.uniform) return true;
+    if (program.by_region) {
+      bool equal = true;
+      each_operation(program, [&](const CompiledOperation& operation) {
+        equal = equal && instance_.size(a, operation, 0) == instance_.size(b, operation, 0);
+      });
+      return equal;
+    }
     const auto first = instance_.bases.begin();
-    return instance_.programs.programs[a.program].uniform ||
-           std::equal(first + a.bases, first + a.bases + a.base_count, first + b.bases);
+    return std::equal(first + a.bases, first + a.bases + a.base_count, first + b.bases);
   }
 
   static std::uint64_t hash(std::initializer_list<std::uint64_t> words) {
@@ -99,10 +107,26 @@ class InstanceGraph {
     return result;
   }
 
-  // Where sizes differ between blocks, streams with other bases are taken to have other sizes.
+  // Those with a chunk.
+  template <class Visit>
+  void each_operation(const CompiledProgram& program, Visit visit) const {
+    for (std::uint32_t loop = program.first_loop; loop < program.loop_end; ++loop)
+      for (std::uint32_t id = instance_.programs.loops[loop].first_operation;
+           id < instance_.programs.loops[loop].operation_end; ++id)
+        if (instance_.programs.operations[id].kind != OperationKind::wait)
+          visit(instance_.programs.operations[id]);
+  }
+
+  // Where sizes differ between the blocks of a region, streams with other bases are taken to have other
+  // sizes.
   std::uint64_t colour(const Instance::Stream& stream) const {
     std::uint64_t sizes = 0;
-    if (!instance_.programs.programs[stream.program].uniform)
+    const CompiledProgram& program = instance_.programs.programs[stream.program];
+    if (!program.uniform && program.by_region)
+      each_operation(program, [&](const CompiledOperation& operation) {
+        sizes = hash({sizes, static_cast<std::uint64_t>(instance_.size(stream, operation, 0).count())});
+      });
+    else if (!program.uniform)
       for (auto base = stream.bases; base < stream.bases + stream.base_count; ++base)
         sizes = hash({sizes, static_cast<std::uint64_t>(instance_.bases[base])});
     return hash({1, stream.program, stream.job, sizes});
