@@ -79,7 +79,7 @@ void FluidNetwork::freeze() {
 void FluidNetwork::find_slack(std::vector<char>& slack) const {
   struct Load {
     Int128 sum = 0;
-    std::int64_t largest = 0;
+    Int128 largest = 0;  // of the flows with `key`
     std::uint64_t key = 0;
     std::uint32_t flows = 0;
   };
@@ -94,8 +94,9 @@ void FluidNetwork::find_slack(std::vector<char>& slack) const {
       Load& load = loads[hop.resource];
       if (load.flows == 0 || load.key != exclusive_[id]) load.largest = 0;
       load.key = exclusive_[id];
-      load.sum += Int128{hop.weight} * std::max<std::int64_t>(0, fastest - load.largest);
-      load.largest = std::max(load.largest, fastest);
+      const Int128 together = Int128{hop.weight} * fastest;
+      load.sum += std::max<Int128>(0, together - load.largest);
+      load.largest = std::max(load.largest, together);
       load.flows += hop.weight;
     }
   }

@@ -170,6 +170,22 @@ void require_same(const RunResult& one, const RunResult& other) {
   REQUIRE(one.job_finish == other.job_finish);
 }
 
+// Goes on where they differ, so that every case that does is named.
+void check_same(const std::string& text, const RunResult& one, const RunResult& other) {
+  std::string differences;
+  const auto compare = [&](const char* name, bool same) {
+    differences += same ? "" : std::string(" ") + name;
+  };
+  compare("status", one.status == other.status);
+  compare("time", one.time == other.time);
+  compare("messages", one.messages == other.messages);
+  compare("fingerprint", one.fingerprint == other.fingerprint);
+  compare("finishes", one.rank_finish == other.rank_finish && one.job_finish == other.job_finish);
+  compare("link_bytes", one.link_bytes == other.link_bytes);
+  const std::string message = text + " differs in" + differences;
+  CHECK_MESSAGE(differences.empty(), message);
+}
+
 std::optional<Schedule> schedule_of(const std::string& name, std::int64_t bytes, const Topology& topology,
                                     const AlgorithmOptions& options) {
   Collective collective;
@@ -223,7 +239,6 @@ TEST_SUITE("sim/execution") {
     std::size_t turn = 0;
     const std::vector<Variant> all = variants();
     for (const Shape& shape : shapes()) {
-      CAPTURE(shape.name);
       const Topology topology = built(shape.cluster);
       const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 64 * 24;
       for (const Variant& variant : all) {
@@ -234,15 +249,14 @@ TEST_SUITE("sim/execution") {
         const std::int64_t bytes = sizes[turn / 2 % 3];
         const auto schedule = schedule_of(variant, bytes, topology);
         if (!schedule) continue;
-        const std::string text = variant.text();
-        CAPTURE(text);
-        CAPTURE(bytes);
+        const std::string text =
+            variant.text() + " of about " + std::to_string(bytes) + " bytes on " + shape.name + ": ";
         const RunResult plain = run(topology, *schedule, Shortcuts::plain);
         const RunResult folded = run(topology, *schedule, Shortcuts::fold);
-        require_same(plain, folded);
+        check_same(text + "folded", plain, folded);
         const RunResult swept = run(topology, *schedule, Shortcuts::sweep);
-        require_same(plain, swept);
-        require_same(plain, run(topology, *schedule, Shortcuts::automatic));
+        check_same(text + "swept", plain, swept);
+        check_same(text + "automatic", plain, run(topology, *schedule, Shortcuts::automatic));
         swept_runs += swept.method.sweeps;
         CHECK(plain.method.classes == plain.method.streams);
         folded_runs += folded.method.classes < folded.method.streams;
@@ -263,7 +277,6 @@ TEST_SUITE("sim/execution") {
     constexpr std::int64_t messages_max = 40'000;
     std::size_t turn = 0;
     for (const Shape& shape : large_shapes()) {
-      CAPTURE(shape.name);
       const Topology topology = built(shape.cluster);
       const std::int64_t even = std::int64_t{topology.ranks()} * 4 * 64;
       for (const Variant& variant : variants()) {
@@ -271,12 +284,11 @@ TEST_SUITE("sim/execution") {
         if (turn % 3 != 0) continue;
         const auto schedule = schedule_of(variant, bytes, topology);
         if (!schedule || messages_of(*schedule) > messages_max) continue;
-        const std::string text = variant.text();
-        CAPTURE(text);
-        CAPTURE(bytes);
+        const std::string text =
+            variant.text() + " of about " + std::to_string(bytes) + " bytes on " + shape.name + ": ";
         const RunResult plain = run(topology, *schedule, Shortcuts::plain);
-        require_same(plain, run(topology, *schedule, Shortcuts::fold));
-        require_same(plain, run(topology, *schedule, Shortcuts::automatic));
+        check_same(text + "folded", plain, run(topology, *schedule, Shortcuts::fold));
+        check_same(text + "automatic", plain, run(topology, *schedule, Shortcuts::automatic));
       }
     }
   }
