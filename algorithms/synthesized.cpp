@@ -122,16 +122,17 @@ class TreeTransfers {
 
   void add_down(bool after_up) {
     const std::int32_t first_slot = after_up ? height_[at(tree_.root)] : 0;
-    std::vector<std::int32_t> depth(tree_.parent.size(), 0);
-    std::vector<std::int32_t> received(tree_.parent.size(), nothing);
-    if (after_up) received[at(tree_.root)] = last_[at(tree_.root)];
+    const std::int32_t sum = after_up ? last_[at(tree_.root)] : nothing;
+    depth_.assign(tree_.parent.size(), 0);
+    last_.assign(tree_.parent.size(), nothing);
+    last_[at(tree_.root)] = sum;
     for (std::size_t i = 1; i < order_.size(); ++i) {
       const Rank child = order_[i];
       const Rank parent = tree_.parent[at(child)];
-      depth[at(child)] = depth[at(parent)] + 1;
-      received[at(child)] = static_cast<std::int32_t>(transfers.size());
-      add({0, first_slot + depth[at(parent)], false, parent, child, tree_.channel[at(child)]},
-          received[at(parent)], nothing);
+      depth_[at(child)] = depth_[at(parent)] + 1;
+      last_[at(child)] = static_cast<std::int32_t>(transfers.size());
+      add({0, first_slot + depth_[at(parent)], false, parent, child, tree_.channel[at(child)]},
+          last_[at(parent)], nothing);
     }
   }
 
@@ -140,8 +141,9 @@ class TreeTransfers {
   Rank ranks_;
   std::vector<Rank> order_;  // parents before their children
   std::vector<std::vector<Rank>> children_;
-  std::vector<std::int32_t> height_;
-  std::vector<std::int32_t> last_;  // [rank]: the last transfer up that it receives
+  std::vector<std::int32_t> height_;  // [rank]
+  std::vector<std::int32_t> depth_;   // [rank]
+  std::vector<std::int32_t> last_;    // [rank]: the last transfer that it receives, up and then down
 };
 
 void add_ends(Plan& plan) {

@@ -20,10 +20,12 @@ Topology topology_of(std::int32_t nodes, std::int32_t gpus, std::vector<Cut> cut
   return Topology(std::move(parts));
 }
 
-// The bound in units of S / B, times `scale`, for links of B = 1 GB/s and S = 720 kB.
+// The bound in units of S / B for links of B = 1 GB/s and S = 720 kB.
 void check_bound(const Topology& topology, std::int64_t numerator, std::int64_t denominator,
-                 const std::string& reason) {
+                 const std::string& reason, CollectiveKind kind = CollectiveKind::all_reduce, Rank root = 0) {
   Collective collective;
+  collective.kind = kind;
+  collective.root = root;
   collective.bytes = Bytes(720'000);
   const LowerBound bound = lower_bound(collective, topology);
   CHECK(bound.time.picoseconds() == 720'000'000 * numerator / denominator);
@@ -60,6 +62,78 @@ TEST_SUITE("sim/model") {
     const std::vector<Cut> three = {{"rank", 6, 6 * 9 * giga, 9 * giga}, {"node", 3, 6 * giga, 2 * giga}};
     check_bound(topology_of(3, 2, three, {}, true, false), 2, 3, "node");
     check_bound(topology_of(3, 2, three, {}, false, true), 1, 2, "node");
+  }
+
+  TEST_CASE("Bounds of an all-reduce of 8 MiB on 8 ports of 100 GB/s are B1, and B2 where switches reduce") {
+    Collective collective;
+    collective.bytes = Bytes(8 << 20);
+    const std::vector<Cut> ports = {{"rank", 8, 800 * giga, 100 * giga}};
+    CHECK(lower_bound(collective, topology_of(8, 1, ports)).time ==
+          Duration::nanoseconds(146'800) + Duration::picoseconds(640));
+    CHECK(lower_bound(collective, topology_of(8, 1, ports, {}, false, true)).time ==
+          Duration::nanoseconds(83'886) + Duration::picoseconds(80));
+  }
+
+  TEST_CASE("Bounds of every collective on one switch are what a port must carry") {
+    const Topology star = topology_of(8, 1, {{"rank", 8, 8 * giga, giga, 56}});
+    using enum CollectiveKind;
+    check_bound(star, 7, 8, "rank", all_gather);
+    check_bound(star, 7, 8, "rank", reduce_scatter);
+    check_bound(star, 7, 8, "rank", all_to_all);
+    check_bound(star, 7, 8, "rank", scatter, 3);
+    check_bound(star, 7, 8, "rank", gather, 3);
+    check_bound(star, 1, 1, "rank", broadcast, 3);
+    check_bound(star, 1, 1, "rank", reduce, 3);
+    check_bound(star, 1, 1, "rank", send_recv);
+    // Switches that copy and reduce change none of them.
+    const Topology reducing = topology_of(8, 1, {{"rank", 8, 8 * giga, giga, 56}}, {}, true, true);
+    for (const CollectiveKind kind : {all_gather, reduce_scatter, all_to_all, scatter, gather})
+      check_bound(reducing, 7, 8, "rank", kind);
+    for (const CollectiveKind kind : {broadcast, reduce, send_recv})
+      check_bound(reducing, 1, 1, "rank", kind);
+  }
+
+  TEST_CASE("Bounds of every collective across narrow nodes are what crosses them") {
+    // Four nodes of two; ranks of 9 GB/s, nodes of 1 GB/s.
+    const Topology nodes =
+        topology_of(4, 2, {{"rank", 8, 72 * giga, 9 * giga, 56}, {"node", 4, 4 * giga, giga, 48}});
+    using enum CollectiveKind;
+    check_bound(nodes, 3, 4, "node", all_gather);
+    check_bound(nodes, 3, 4, "node", reduce_scatter);
+    check_bound(nodes, 3, 2, "node", all_to_all);  // 2 * 6 eighths of S out of a node
+    check_bound(nodes, 3, 4, "node", scatter);
+    check_bound(nodes, 3, 4, "node", gather);
+    check_bound(nodes, 1, 1, "node", broadcast);
+    check_bound(nodes, 1, 1, "node", reduce);
+    check_bound(nodes, 1, 1, "node", send_recv);
+    // Leaves that were not counted: at least the pairs of one rank with the seven others.
+    check_bound(topology_of(8, 1, {{"leaf", 2, 2 * giga, giga}}), 7, 8, "leaf", all_to_all);
+    check_bound(topology_of(8, 1, {{"leaf", 2, 2 * giga, giga, 32}}), 2, 1, "leaf", all_to_all);
+  }
+
+  TEST_CASE("Bounds of a scatter and a gather are the links of the root") {
+    Topology::Parts parts;
+    parts.placement.nodes = 3;
+    for (Rank rank = 0; rank < 3; ++rank) parts.vertices.push_back({VertexKind::gpu, 0, rank, 0});
+    const auto add = [&](int from, int to, std::int64_t speed) {
+      parts.links.push_back(
+          {VertexId(from), VertexId(to), Bandwidth::bytes_per_second(speed * giga), Duration()});
+    };
+    add(0, 1, 1), add(1, 2, 2), add(2, 0, 4);
+    const Topology ring(std::move(parts));
+    check_bound(ring, 2, 3, "root", CollectiveKind::scatter, 0);
+    check_bound(ring, 1, 3, "root", CollectiveKind::scatter, 1);
+    check_bound(ring, 1, 6, "root", CollectiveKind::gather, 0);
+    check_bound(ring, 2, 3, "root", CollectiveKind::gather, 1);
+  }
+
+  TEST_CASE("Bounds of a barrier are the latency") {
+    Collective barrier;
+    barrier.kind = CollectiveKind::barrier;
+    const Duration latency = Duration::microseconds(3);
+    const LowerBound bound = lower_bound(barrier, topology_of(8, 1, {{"rank", 8, 8 * giga, giga}}, latency));
+    CHECK(bound.time == latency);
+    CHECK(bound.reason == "latency");
   }
 
   TEST_CASE("Bounds are the latency for small vectors and zero where nothing moves") {
