@@ -5,11 +5,9 @@
 // Form        rotation: sends to r + k, receives from r - k. xor: both with r XOR k, for powers of two.
 // Collectives all_to_all: the part for the partner. reduce_scatter: the same, added up at the receiver.
 //             all_gather: the own part.
-// Streams     One: a step begins when the one before has ended. Bases are few, so in form xor it is cut into
-// pieces
-//             of 64 steps that wait for each other.
+// Streams     A step begins when the one before has ended, as in one stream. That is cut into pieces of 64
+//             steps that wait for each other, so that a binding has few peers at any rank count.
 // Time        on a port a rank: (N-1) (latency + S/(NB)). Bytes out of a rank: (N-1)/N of the vector.
-// Memory      A binding has two peers a step: O(N) while it is looked at.
 #include <algorithm>
 
 #include "algorithms/exchange_common.hpp"
@@ -84,7 +82,7 @@ ScheduleOrReason pairwise(const Collective& collective, const Placement& placeme
   if (ranks == 1) return single_rank_schedule("pairwise", collective, placement, options);
   Schedule schedule = schedule_frame("pairwise", collective, placement, options, {}, ranks);
   schedule.in_place = collective.kind != CollectiveKind::all_to_all;
-  const std::int32_t size = by_xor ? steps_of_piece : ranks;
+  const std::int32_t size = steps_of_piece;
   for (std::int32_t begin = 1; begin < ranks; begin += size)
     schedule.programs.push_back(
         program_of({collective.kind, ranks, by_xor, begin, std::min(begin + size, ranks)}));
