@@ -35,7 +35,7 @@ struct MscclCheck {
   std::int64_t messages = 0;
   std::optional<std::int64_t> slots_min;  // the smallest number that works; nothing: none does, or not run
   std::vector<MscclFinding> findings;     // errors first; 20 of each severity at most
-  std::int64_t errors = 0;                // found, also those that are not kept
+  std::int64_t errors = 0;                // found, also those that are not kept; of wrong results at least
   std::int64_t warnings = 0;
   std::string reason;  // of undecided
 };

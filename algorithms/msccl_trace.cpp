@@ -142,7 +142,10 @@ class Tracer {
       if (values_.full()) return;
     }
     for (Rank gpu = 0; gpu < ranks_; ++gpu)
-      for (std::int32_t chunk = 0; chunk < chunks_; ++chunk) check_result(gpu, chunk);
+      for (std::int32_t chunk = 0; chunk < chunks_; ++chunk) {
+        check_result(gpu, chunk);
+        if (findings_.errors() >= static_cast<std::int64_t>(MscclFindings::kept_max)) return;
+      }
   }
 
  private:

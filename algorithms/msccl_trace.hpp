@@ -15,7 +15,8 @@ namespace collsim::algorithms {
 // Errors, in this order: steps at which something goes wrong, as they were executed (what is there already is
 // added again, contributions of different chunks are added, a chunk that nobody has written is used, a chunk
 // is overwritten before anyone has read it, a chunk is stored at the place of another), at most 8; then the
-// chunks of the result that are wrong. REQUIRES: run has ended; schedule is that of the file
+// chunks of the result that are wrong, until there are 20 errors. REQUIRES: run has ended; schedule is that
+// of the file
 void explain_result(const MscclIndex& index, const MscclPlaces& places, const MscclRun& run,
                     const Schedule& schedule, MscclFindings& findings);
 

@@ -1,6 +1,8 @@
 // export msccl: the schedule of an algorithm as an MSCCL file.
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -11,6 +13,7 @@
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
 #include "experiments/schedules.hpp"
+#include "experiments/selection.hpp"
 #include "experiments/verify_ideal.hpp"
 #include "sim/core/check.hpp"
 #include "sim/core/quantity_text.hpp"
@@ -29,10 +32,20 @@ bool looks_like_experiment(const std::string& word) {
   return word.find('/') != std::string::npos || word.ends_with(".yaml") || word.ends_with(".yml");
 }
 
-struct Made {
-  ScheduleOrReason schedule;
+// What is exported: a schedule for a size, of which the user gave one or not.
+struct Source {
+  std::function<ScheduleOrReason(Bytes)> at;
+  Bytes bytes;
+  std::int64_t element = 4;  // bytes
+  bool size_given = false;
   MscclWriting writing;
 };
+
+void no_selection(const std::string& name) {
+  if (is_selection(name))
+    stop_with(command_line_error("IN", quoted(name) + " chooses an algorithm and is none",
+                                 "the name of an algorithm", ""));
+}
 
 std::int32_t ranks_of(const std::string& text) {
   std::int32_t ranks = 0;
@@ -50,73 +63,90 @@ Bytes divisible(std::int32_t ranks, Datatype datatype) {
 }
 
 // An experiment has one algorithm, and one size or a range for which NCCL takes the file.
-Made from_experiment(const ReadResult& read, bool size_given) {
-  const Experiment& experiment = *read.experiment;
-  if (experiment.algorithms.size() != 1) {
+Source from_experiment(const ReadResult& read, bool size_given) {
+  const auto experiment = std::make_shared<const Experiment>(*read.experiment);
+  if (experiment->algorithms.size() != 1) {
     Diagnostic diagnostic = read.at("algorithm");
-    diagnostic.message = std::to_string(experiment.algorithms.size()) + " algorithms";
+    diagnostic.message = std::to_string(experiment->algorithms.size()) + " algorithms";
     diagnostic.expected = "one: a file holds one";
     stop_with(std::move(diagnostic));
   }
-  const Topology topology = build_topology(read);
-  ScheduleCache schedules;
-  schedules.read_files(experiment.algorithms, true);
-  Bytes bytes = size_given ? experiment.sizes.front() : divisible(topology.ranks(), experiment.datatype);
-  if (experiment.collective == CollectiveKind::barrier) bytes = Bytes(0);
-  Made made{schedule_of(experiment.algorithms.front(), collective_of(experiment, bytes), topology, schedules),
-            {}};
-  if (size_given && experiment.sizes.size() > 1) {
-    const auto [least, most] = std::minmax_element(experiment.sizes.begin(), experiment.sizes.end());
-    made.writing.bytes_min = least->count();
-    made.writing.bytes_max = most->count();
+  no_selection(experiment->algorithms.front().name);
+  const auto topology = std::make_shared<const Topology>(build_topology(read));
+  const auto schedules = std::make_shared<ScheduleCache>();
+  schedules->read_files(experiment->algorithms, true);
+  Source source;
+  source.at = [experiment, topology, schedules](Bytes bytes) {
+    return schedule_of(experiment->algorithms.front(), collective_of(*experiment, bytes), *topology,
+                       *schedules);
+  };
+  source.size_given = size_given || experiment->collective == CollectiveKind::barrier;
+  source.bytes =
+      source.size_given ? experiment->sizes.front() : divisible(topology->ranks(), experiment->datatype);
+  source.element = element_bytes(experiment->datatype);
+  if (size_given && experiment->sizes.size() > 1) {
+    const auto [least, most] = std::minmax_element(experiment->sizes.begin(), experiment->sizes.end());
+    source.writing.bytes_min = least->count();
+    source.writing.bytes_max = most->count();
+  }
+  return source;
+}
+
+// On the first ideal cluster that can run it.
+ScheduleOrReason on_ideal_cluster(const std::string& name, const Collective& collective, std::int32_t ranks) {
+  if (find_algorithm(name)->make == nullptr) {
+    ScheduleCache schedules;
+    return schedule_of({name, {}}, collective, one_switch(ranks), schedules);
+  }
+  ScheduleOrReason made = Impossible{};
+  for (const Placement& placement : ideal_clusters(ranks)) {
+    ScheduleOrReason next = algorithms::make_schedule({name, {}}, collective, placement);
+    if (std::holds_alternative<Schedule>(next)) return next;
+    if (std::get<Impossible>(made).reason.empty()) made = std::move(next);
   }
   return made;
 }
 
-Made from_ranks(const ExportCommand& command) {
+CollectiveKind kind_of(const ExportCommand& command, const algorithms::AlgorithmInfo& info) {
+  if (command.words.collective.empty()) return info.collectives.front();
+  const auto kind = collective_from_name(command.words.collective);
+  if (kind && does(info, *kind)) return *kind;
+  std::string expected = "one of";
+  for (const CollectiveKind each : info.collectives) expected += " " + std::string(name_of(each));
+  stop_with(command_line_error("--collective",
+                               std::string(info.name) + " does not do " + quoted(command.words.collective),
+                               expected, ""));
+}
+
+Source from_ranks(const ExportCommand& command) {
   const algorithms::AlgorithmInfo* info = find_algorithm(command.input);
   if (info == nullptr) stop_with(unknown_algorithm("IN", command.input));
+  no_selection(command.input);
   Collective collective;
-  collective.kind = info->collectives.front();
-  if (!command.words.collective.empty()) {
-    const auto kind = collective_from_name(command.words.collective);
-    if (!kind || !does(*info, *kind)) {
-      std::string expected = "one of";
-      for (const CollectiveKind each : info->collectives) expected += " " + std::string(name_of(each));
-      stop_with(command_line_error(
-          "--collective", std::string(info->name) + " does not do " + quoted(command.words.collective),
-          expected, ""));
-    }
-    collective.kind = *kind;
-  }
+  collective.kind = kind_of(command, *info);
   const std::int32_t ranks = ranks_of(command.ranks);
-  collective.bytes =
-      collective.kind == CollectiveKind::barrier ? Bytes(0) : divisible(ranks, collective.datatype);
+  Source source;
+  source.element = element_bytes(collective.datatype);
+  source.size_given = !command.words.sizes.empty() || collective.kind == CollectiveKind::barrier;
+  source.bytes = source.size_given ? Bytes(0) : divisible(ranks, collective.datatype);
   if (!command.words.sizes.empty()) {
     const auto size = bytes_from_text(command.words.sizes);
     if (const auto* error = std::get_if<QuantityError>(&size))
       stop_with(command_line_error("--size", error->message, error->expected, error->hint));
-    collective.bytes = rounded_to_parts(collective.kind, std::get<Bytes>(size), collective.datatype, ranks);
-    const int element = element_bytes(collective.datatype);
-    if (collective.bytes.count() % element != 0)
+    source.bytes = rounded_to_parts(collective.kind, std::get<Bytes>(size), collective.datatype, ranks);
+    if (source.bytes.count() % source.element != 0)
       stop_with(command_line_error("--size", "it is no whole number of elements",
-                                   "a multiple of " + std::to_string(element) + " B", ""));
+                                   "a multiple of " + std::to_string(source.element) + " B", ""));
   }
-  if (info->make == nullptr) {
-    ScheduleCache schedules;
-    return {schedule_of({command.input, {}}, collective, one_switch(ranks), schedules), {}};
-  }
-  ScheduleOrReason made = Impossible{};
-  for (const Placement& placement : ideal_clusters(ranks)) {
-    ScheduleOrReason next = algorithms::make_schedule({command.input, {}}, collective, placement);
-    const bool possible = std::holds_alternative<Schedule>(next);
-    if (possible || std::get<Impossible>(made).reason.empty()) made = std::move(next);
-    if (possible) break;
-  }
-  return {std::move(made), {}};
+  source.at = [name = command.input, collective, ranks](Bytes bytes) {
+    Collective sized = collective;
+    sized.bytes = bytes;
+    return on_ideal_cluster(name, sized, ranks);
+  };
+  return source;
 }
 
-Made make(const ExportCommand& command, const Options& options) {
+Source source_of(const ExportCommand& command, const Options& options) {
   if (!command.ranks.empty()) {
     if (!options.settings.empty())
       throw Stop{ExitCode::usage, "collsim: --set needs an experiment or --cluster\n"};
@@ -133,11 +163,25 @@ Made make(const ExportCommand& command, const Options& options) {
   words.algorithms = command.input;
   const bool size_given = !words.sizes.empty();
   if (!size_given) words.sizes = "0 B";
-  if (words.collective.empty()) {
-    const algorithms::AlgorithmInfo* info = find_algorithm(command.input);
-    if (info != nullptr) words.collective = std::string(name_of(info->collectives.front()));
-  }
+  const algorithms::AlgorithmInfo* info = find_algorithm(command.input);
+  if (words.collective.empty() && info != nullptr)
+    words.collective = std::string(name_of(info->collectives.front()));
   return from_experiment(read_words(words, overrides_of(options), options.quiet), size_given);
+}
+
+// Where no size was given, one that the cells of the schedule divide; they may change with it, so not
+// forever.
+ScheduleOrReason schedule_from(const Source& source) {
+  constexpr int tries = 4;
+  ScheduleOrReason made = source.at(source.bytes);
+  std::int64_t elements = source.bytes.count() / source.element;
+  for (int i = 0; i < tries && !source.size_given && std::holds_alternative<Schedule>(made); ++i) {
+    const std::int64_t cells = std::get<Schedule>(made).layout.cells();
+    if (elements % cells == 0) break;
+    elements = (elements + cells - 1) / cells * cells;
+    made = source.at(Bytes(elements * source.element));
+  }
+  return made;
 }
 
 // What NCCL has against the file is said, and that it is right is believed when it is read back.
@@ -160,10 +204,11 @@ void check(const std::string& text, bool quiet) {
 
 ExitCode export_msccl(const ExportCommand& command, const Options& options) {
   OutputFile out(command.output);
-  Made made = make(command, options);
-  if (const auto* impossible = std::get_if<Impossible>(&made.schedule))
+  const Source source = source_of(command, options);
+  const ScheduleOrReason made = schedule_from(source);
+  if (const auto* impossible = std::get_if<Impossible>(&made))
     throw Stop{ExitCode::negative, "collsim: " + impossible->reason + "\n"};
-  const auto text = algorithms::write_msccl(std::get<Schedule>(made.schedule), made.writing);
+  const auto text = algorithms::write_msccl(std::get<Schedule>(made), source.writing);
   if (const auto* impossible = std::get_if<Impossible>(&text))
     throw Stop{ExitCode::negative, "collsim: " + impossible->reason + "\n"};
   check(std::get<std::string>(text), options.quiet);

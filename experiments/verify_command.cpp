@@ -14,6 +14,7 @@
 #include "experiments/files.hpp"
 #include "experiments/inputs.hpp"
 #include "experiments/schedules.hpp"
+#include "experiments/selection.hpp"
 #include "experiments/verify_file.hpp"
 #include "experiments/verify_ideal.hpp"
 #include "experiments/verify_report.hpp"
@@ -122,6 +123,10 @@ AlgorithmRequest request_of(const VerifyCommand& command, const Options& options
     }
   }
   if (!is_algorithm_file(command.algorithm)) algorithm_named(command.algorithm);
+  if (is_selection(command.algorithm))
+    stop_with(command_line_error("ALGORITHM",
+                                 collsim::quoted(command.algorithm) + " chooses an algorithm and is none",
+                                 "the name of an algorithm", ""));
   if (wanted.empty()) return {command.algorithm, {}};
   const std::string text =
       "cluster:\n  nodes: 1\n  node:\n    gpus: 2\n    interconnect: {kind: nvswitch, bandwidth: 1 GB/s}\n"

@@ -55,13 +55,26 @@ TEST_CASE("verify writes JSON") {
   CHECK(proofs[0].at("failures").empty());
 }
 
-TEST_CASE("verify does not call a schedule refuted when its proof would cost too much") {
+TEST_CASE("verify sweeps an algorithm with options, and each collective of it") {
   const WorkFolder folder;
-  const Run run = folder.run({"verify", "two_shot", "--ranks", "32768"});
-  CHECK(run.exit_code == 1);
+  Run run = folder.run({"verify", "ring", "--ranks", "2:4", "--set", "algorithm.channels=2"});
+  CHECK(run.exit_code == 0);
   CHECK(run.out ==
-        "two_shot on 32768 ranks (4096 nodes of 8): undecided\n"
-        "  executing all cells of 1073774592 streams is beyond what a proof attempts\n");
+        "ring on 2 ranks (1 node of 2): proven, 8 messages\n"
+        "ring on 3 ranks (1 node of 3): proven, 24 messages\n"
+        "ring on 4 ranks (1 node of 4): proven, 48 messages\n"
+        "# 3 of 3 proven\n");
+  run = folder.run({"verify", "direct", "--collective", "all_to_all", "--ranks", "1:9"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.find("# 9 of 9 proven\n") != std::string::npos);
+  CHECK(folder.run({"verify", "synthesized", "--ranks", "4,5"}).exit_code == 0);
+  run = folder.run({"verify", "ring", "--ranks", "4", "--set", "algorithm.chanels=2"});
+  CHECK(run.exit_code == 65);
+  CHECK(run.err.find("did you mean 'channels'?") != std::string::npos);
+  CHECK(folder.run({"verify", "ring", "--ranks", "4", "--set", "cluster.nodes=2"}).exit_code == 2);
+  run = folder.run({"verify", "auto", "--ranks", "4"});
+  CHECK(run.exit_code == 65);
+  CHECK(run.err.find("'auto' chooses an algorithm and is none") != std::string::npos);
 }
 
 TEST_CASE("verify says what it does not know") {
@@ -70,8 +83,10 @@ TEST_CASE("verify says what it does not know") {
   CHECK(run.exit_code == 65);
   CHECK(run.err ==
         "<command line>: error: ALGORITHM: unknown algorithm 'rng'\n"
-        "  expected one of ring, double_binary_tree, tree, binomial_tree, cascade, two_shot, nvls, sharp\n"
-        "  did you mean 'ring'?\n");
+        "  expected one of " +
+            algorithm_names(true) +
+            "\n"
+            "  did you mean 'ring'?\n");
   run = folder.run({"verify", "ring", "--ranks", "8-4"});
   CHECK(run.exit_code == 2);
   CHECK(run.err ==
