@@ -310,7 +310,7 @@ TEST_CASE("Proof refuses more streams than it can follow without binding them") 
   CHECK_FALSE(proof.proven);
   CHECK(proof.undecided);
   CHECK(proof.failures.at(0).text ==
-        "executing all cells of 17180000256 streams is beyond what a proof attempts");
+        "executing all cells of 17179869184 streams is beyond what a proof attempts");
 }
 
 TEST_CASE("Proof of two symmetries that speak of the same streams in part uses the first") {
