@@ -361,6 +361,24 @@ TEST_SUITE("sim/network") {
     }
   }
 
+  TEST_CASE("FluidNetwork shares a resource among a class even if the class before it, of one key, fits") {
+    for (const bool small_first : {true, false}) {
+      FluidNetwork fluid;
+      fluid.add_resource(rate_of(1000));
+      const std::vector<FluidNetwork::Use> one = {{0, 1}};
+      const std::vector<FluidNetwork::Use> two = {{0, 2}};
+      fluid.add_flow(small_first ? one : two, std::nullopt, 7);
+      fluid.add_flow(small_first ? two : one, std::nullopt, 7);
+      fluid.freeze();
+      CHECK_FALSE(fluid.static_rates());
+      std::vector<FluidNetwork::Scheduled> scheduled;
+      const FlowId large = small_first ? 1 : 0;
+      fluid.start(large, Bytes(1000));
+      fluid.settle(Instant(), scheduled);
+      CHECK(fluid.drain_time(large) == Instant::picoseconds(2'000'000'000'000));
+    }
+  }
+
   TEST_CASE("FluidNetwork reports a message that would outlast simulated time instead of planning it") {
     Network network{{1}, {{0}}, {0}};
     FluidNetwork fluid = fluid_of(network);
