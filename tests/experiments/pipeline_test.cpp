@@ -140,14 +140,14 @@ TEST_CASE("A point does not depend on the points before it, nor on threads") {
 }
 
 TEST_CASE("A point whose proof would cost too much says so at once") {
-  AlgorithmRequest two_shot;
-  two_shot.name = "two_shot";
-  Experiment experiment = experiment_of({two_shot}, {Bytes(mebibyte)});
+  AlgorithmRequest one_shot;
+  one_shot.name = "one_shot";
+  Experiment experiment = experiment_of({one_shot}, {Bytes(mebibyte)});
   experiment.cluster.nodes = 4096;
   const std::vector<Point> points = points_of(experiment, PipelineOptions());
   CHECK(points[0].status == PointStatus::unproven);
   CHECK(points[0].reason ==
-        "there is no proof: executing all cells of 1073774592 streams is beyond what a proof attempts");
+        "there is no proof: executing all cells of 1073741824 streams is beyond what a proof attempts");
   CHECK(!points[0].time);
 }
 
