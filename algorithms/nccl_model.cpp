@@ -313,7 +313,8 @@ std::string_view name_of(NcclProtocol protocol) {
   return names[at(protocol)];
 }
 
-std::string_view registry_name_of(NcclAlgorithm algorithm) {
+std::string_view registry_name_of(NcclAlgorithm algorithm, int nodes) {
+  if (algorithm == NcclAlgorithm::nvls && nodes > 1) return "sharp";
   return algorithm == NcclAlgorithm::tree ? "double_binary_tree" : name_of(algorithm);
 }
 

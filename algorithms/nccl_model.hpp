@@ -29,8 +29,9 @@ constexpr int nccl_algorithm_count = 7;
 constexpr int nccl_protocol_count = 3;
 std::string_view name_of(NcclAlgorithm algorithm);  // as in tuner files: "collnet_direct"
 std::string_view name_of(NcclProtocol protocol);    // "ll128"
-// The name in our registry: tree is double_binary_tree.
-std::string_view registry_name_of(NcclAlgorithm algorithm);
+// The name in our registry: tree is double_binary_tree, and NVLS over several nodes, which reduces inside
+// them by multicast and between them by the fabric's switches, is sharp.
+std::string_view registry_name_of(NcclAlgorithm algorithm, int nodes);
 
 enum class NcclGeneration { volta, ampere, hopper, blackwell };
 enum class NcclCpu { intel, amd, other };

@@ -23,6 +23,7 @@ namespace collsim::program {
 namespace {
 
 using algorithms::NcclAlgorithm;
+using algorithms::NcclGeneration;
 using algorithms::NcclProtocol;
 
 constexpr std::array nccl_algorithms = {NcclAlgorithm::tree,
@@ -51,9 +52,9 @@ std::optional<std::string> tuner_name_of(CollectiveKind kind) {
   }
 }
 
-std::optional<NcclAlgorithm> nccl_algorithm_of(std::string_view registry_name) {
+std::optional<NcclAlgorithm> nccl_algorithm_of(std::string_view registry_name, int nodes) {
   for (const NcclAlgorithm algorithm : nccl_algorithms)
-    if (algorithms::registry_name_of(algorithm) == registry_name) return algorithm;
+    if (algorithms::registry_name_of(algorithm, nodes) == registry_name) return algorithm;
   return std::nullopt;
 }
 
@@ -70,18 +71,23 @@ struct Row {
 
 class TunerTable {
  public:
-  TunerTable(const Experiment& experiment, const Topology& topology, bool quiet)
-      : experiment_(experiment),
+  TunerTable(const ReadResult& input, const Topology& topology, bool quiet)
+      : experiment_(*input.experiment),
         topology_(topology),
-        selector_(experiment.cluster, topology, run_options(experiment)) {
-    for (const AlgorithmRequest& request : experiment.algorithms) add(request);
-    if (!diagnostics_.items().empty()) print(diagnostics_, quiet);
-    const bool by_preset = form_.empty() || form_ == "preset";
-    const auto generation = by_preset ? algorithms::nccl_generation_of_preset(experiment.cluster.preset)
-                                      : algorithms::nccl_generation_from_name(form_);
-    if (generation)
-      system_ = algorithms::nccl_system(topology.placement(), *generation,
-                                        algorithms::nccl_cpu_of_preset(experiment.cluster.preset), {});
+        selector_(experiment_.cluster, topology, run_options(experiment_)) {
+    for (const AlgorithmRequest& request : experiment_.algorithms)
+      if (request.name == "nccl") nccl_ = request;
+    const std::string form = nccl_ ? nccl_->options.form : "";
+    const bool by_preset = form.empty() || form == "preset";
+    const auto generation = by_preset ? algorithms::nccl_generation_of_preset(experiment_.cluster.preset)
+                                      : algorithms::nccl_generation_from_name(form);
+    knows_gpus_ = generation.has_value();
+    // What NCCL has on a cluster does not depend on the generation, but for its protocols' speeds.
+    system_ = algorithms::nccl_system(topology.placement(), generation.value_or(NcclGeneration::hopper),
+                                      algorithms::nccl_cpu_of_preset(experiment_.cluster.preset), {});
+    Diagnostics diagnostics;
+    for (const AlgorithmRequest& request : experiment_.algorithms) add(request, input, diagnostics);
+    print(diagnostics, quiet);
   }
 
   // By increasing size, neighbours with the same choice as one. Sizes that nothing can run are left out.
@@ -89,6 +95,7 @@ class TunerTable {
     std::vector<Bytes> sizes = experiment_.sizes;
     std::sort(sizes.begin(), sizes.end());
     std::vector<Row> rows;
+    if (candidates_.empty() && !nccl_) return rows;
     for (const Bytes bytes : sizes) {
       const std::optional<Row> row = row_of(bytes);
       if (row && (rows.empty() || !rows.back().same_choice(*row))) rows.push_back(*row);
@@ -98,7 +105,7 @@ class TunerTable {
 
   // Why there are no rows.
   const std::string& reason() const { return reason_; }
-  bool knows_protocols() const { return system_.has_value(); }
+  bool knows_protocols() const { return knows_gpus_; }
 
  private:
   static RunOptions run_options(const Experiment& experiment) {
@@ -109,23 +116,29 @@ class TunerTable {
     return options;
   }
 
-  void add(const AlgorithmRequest& request) {
-    if (request.name == "nccl") {
-      nccl_ = request;
-      form_ = request.options.form;
-    } else if (request.name == "auto") {
+  void add(const AlgorithmRequest& request, const ReadResult& input, Diagnostics& diagnostics) {
+    if (request.name == "nccl") return;
+    if (request.name == "auto") {
       for (const NcclAlgorithm algorithm : nccl_algorithms)
-        candidates_.push_back({std::string(algorithms::registry_name_of(algorithm)), {}});
-    } else if (nccl_algorithm_of(full_name_of(request.name))) {
+        if (is_there(algorithm))
+          candidates_.push_back({std::string(algorithms::registry_name_of(algorithm, nodes())), {}});
+    } else if (nccl_algorithm_of(full_name_of(request.name), nodes())) {
       candidates_.push_back(request);
       candidates_.back().name = full_name_of(request.name);
     } else {
-      Diagnostic diagnostic;
+      Diagnostic diagnostic = input.at("algorithm");
       diagnostic.severity = Severity::warning;
-      diagnostic.key = "algorithm";
       diagnostic.message = "NCCL has no " + full_name_of(request.name) + "; it is left out";
-      diagnostics_.add(std::move(diagnostic));
+      diagnostics.add(std::move(diagnostic));
     }
+  }
+
+  // Whether NCCL would use the algorithm for this collective on such a cluster.
+  bool is_there(NcclAlgorithm algorithm) const {
+    if (topology_.ranks() < 2) return false;
+    for (const NcclProtocol protocol : nccl_protocols)
+      if (algorithms::nccl_time(system_, experiment_.collective, algorithm, protocol, Bytes(1))) return true;
+    return false;
   }
 
   std::optional<Row> row_of(Bytes bytes) {
@@ -141,7 +154,7 @@ class TunerTable {
     const ChoiceOrReason fastest = selector_.fastest_of(candidates, collective);
     if (const auto* impossible = std::get_if<Impossible>(&fastest)) return nothing(*impossible);
     const AlgorithmRequest& request = std::get<Choice>(fastest).request;
-    return row(bytes, request, protocol_of(*nccl_algorithm_of(request.name), collective));
+    return row(bytes, request, protocol_of(*nccl_algorithm_of(request.name, nodes()), collective));
   }
 
   std::optional<Row> nothing(const Impossible& impossible) {
@@ -149,10 +162,12 @@ class TunerTable {
     return std::nullopt;
   }
 
-  static Row row(Bytes bytes, const AlgorithmRequest& request, std::string protocol) {
+  int nodes() const { return topology_.placement().nodes; }
+
+  Row row(Bytes bytes, const AlgorithmRequest& request, std::string protocol) const {
     const std::optional<std::int32_t>& channels = request.options.channels;
-    return {bytes.count(), std::string(name_of(*nccl_algorithm_of(request.name))), std::move(protocol),
-            channels ? std::to_string(*channels) : "-1"};
+    return {bytes.count(), std::string(name_of(*nccl_algorithm_of(request.name, nodes()))),
+            std::move(protocol), channels ? std::to_string(*channels) : "-1"};
   }
 
   // The fastest protocol of the algorithm in NCCL's model; simple where that does not know the cluster.
@@ -160,8 +175,8 @@ class TunerTable {
     std::optional<double> best;
     NcclProtocol protocol = NcclProtocol::simple;
     for (const NcclProtocol each : nccl_protocols) {
-      if (!system_ || topology_.ranks() < 2) break;
-      const auto time = algorithms::nccl_time(*system_, collective.kind, algorithm, each, collective.bytes);
+      if (!knows_gpus_ || topology_.ranks() < 2) break;
+      const auto time = algorithms::nccl_time(system_, collective.kind, algorithm, each, collective.bytes);
       if (!time || (best && *best <= *time)) continue;
       best = time;
       protocol = each;
@@ -172,11 +187,10 @@ class TunerTable {
   const Experiment& experiment_;
   const Topology& topology_;
   Selector selector_;
-  Diagnostics diagnostics_;
   std::vector<AlgorithmRequest> candidates_;
   std::optional<AlgorithmRequest> nccl_;
-  std::string form_;
-  std::optional<algorithms::NcclSystem> system_;
+  algorithms::NcclSystem system_;
+  bool knows_gpus_ = false;
   std::string reason_;
 };
 
@@ -227,7 +241,7 @@ ExitCode export_nccl_tuner(const ExportCommand& command, const Options& options)
     stop_with(std::move(diagnostic));
   }
   const Topology topology = build_topology(input);
-  TunerTable table(experiment, topology, options.quiet);
+  TunerTable table(input, topology, options.quiet);
   const std::vector<Row> rows = table.rows();
   if (rows.empty())
     throw Stop{

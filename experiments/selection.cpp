@@ -159,7 +159,7 @@ ChoiceOrReason Selector::State::by_nccl(const AlgorithmRequest& request, const C
                           : "NCCL makes " + std::string(name_of(collective.kind)) +
                                 " of sends and receives and chooses no algorithm for it"};
   Choice choice;
-  choice.request.name = algorithms::registry_name_of(best->algorithm);
+  choice.request.name = algorithms::registry_name_of(best->algorithm, system.nodes);
   choice.protocol = name_of(best->protocol);
   choice.channels = algorithms::nccl_channels_of(system, best->algorithm);
   choice.predicted = Duration::picoseconds(static_cast<std::int64_t>(std::llround(best->time * 1e6)));

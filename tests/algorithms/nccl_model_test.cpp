@@ -225,9 +225,11 @@ TEST_CASE("Every algorithm of NCCL has a counterpart that does its collectives")
         NcclAlgorithm::nvls_tree, NcclAlgorithm::pat}) {
     names.insert(name_of(algorithm));
     CAPTURE(name_of(algorithm));
-    CHECK(find(registry_name_of(algorithm)) != nullptr);
+    for (const int nodes : {1, 4}) CHECK(find(registry_name_of(algorithm, nodes)) != nullptr);
   }
   CHECK(names.size() == 7);
+  CHECK(registry_name_of(NcclAlgorithm::nvls, 1) == "nvls");
+  CHECK(registry_name_of(NcclAlgorithm::nvls, 4) == "sharp");
 }
 
 TEST_CASE("Protocols put their flags on the wire") {
