@@ -104,9 +104,12 @@ void add_describe(CLI::App& app, CommandLine& line, DescribeCommand& command) {
 
 void add_verify(CLI::App& app, CommandLine& line, VerifyCommand& command) {
   CLI::App* verify = app.add_subcommand("verify", "Prove that an algorithm computes its collective");
-  verify->add_option("ALGORITHM", command.algorithm, "A name of collsim list algorithms, or an MSCCL file (.xml)")
+  verify
+      ->add_option("ALGORITHM", command.algorithm,
+                   "A name of collsim list algorithms, or an MSCCL file (.xml)")
       ->required();
-  CLI::Option* ranks = verify->add_option("--ranks", command.ranks, "8 or 1-33,64 or 2:16: on an ideal cluster");
+  CLI::Option* ranks =
+      verify->add_option("--ranks", command.ranks, "8 or 1-33,64 or 2:16: on an ideal cluster");
   ranks->type_name("RANKS");
   CLI::Option* cluster = verify->add_option("--cluster", command.words.cluster, "On a preset or a file");
   cluster->type_name("FILE")->excludes(ranks);

@@ -14,28 +14,36 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A ring all-gather of two gpus, one chunk each, in place.
-const std::string all_gather = R"(<algo name="mine" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allgather" inplace="1" outofplace="0" minBytes="0" maxBytes="0">
-  <gpu id="0" i_chunks="1" o_chunks="2" s_chunks="0">
-    <tb id="0" send="1" recv="1" chan="0">
-      <step s="0" type="s" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
-      <step s="1" type="r" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
-    </tb>
-  </gpu>
-  <gpu id="1" i_chunks="1" o_chunks="2" s_chunks="0">
-    <tb id="0" send="0" recv="0" chan="0">
-      <step s="0" type="s" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
-      <step s="1" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
-    </tb>
-  </gpu>
-</algo>
-)";
+std::string step(int number, const std::string& type, int chunk) {
+  const std::string at = std::to_string(chunk);
+  return "<step s=\"" + std::to_string(number) + "\" type=\"" + type + "\" srcbuf=\"o\" srcoff=\"" + at +
+         "\" dstbuf=\"o\" dstoff=\"" + at + "\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n";
+}
+
+std::string gpu(int id, const std::string& steps) {
+  const std::string other = std::to_string(1 - id);
+  return "<gpu id=\"" + std::to_string(id) + "\" i_chunks=\"1\" o_chunks=\"2\" s_chunks=\"0\">\n" +
+         "<tb id=\"0\" send=\"" + other + "\" recv=\"" + other + "\" chan=\"0\">\n" + steps +
+         "</tb>\n</gpu>\n";
+}
+
+std::string file_of(const std::string& gpus) {
+  return "<algo name=\"mine\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" "
+         "coll=\"allgather\" "
+         "inplace=\"1\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"0\">\n" +
+         gpus + "</algo>\n";
+}
+
+// An all-gather of two gpus, one chunk each, in place; and one whose gpu 0 receives over its own chunk.
+const std::string second_gpu = gpu(1, step(0, "s", 1) + step(1, "r", 0));
+const std::string all_gather = file_of(gpu(0, step(0, "s", 0) + step(1, "r", 1)) + second_gpu);
+const std::string wrong_place = file_of(gpu(0, step(0, "s", 0) + step(1, "r", 0)) + second_gpu);
 
 std::string experiment(const std::string& algorithm, const std::string& collective = "all_gather",
                        int gpus = 2) {
   return "cluster:\n  node: {gpus: " + std::to_string(gpus) +
-         ", interconnect: {kind: nvswitch, bandwidth: 100 GB/s, latency: 500 ns}}\ncollective: " + collective +
-         "\nalgorithm: " + algorithm + "\nsize: 2 MB\n";
+         ", interconnect: {kind: nvswitch, bandwidth: 100 GB/s, latency: 500 ns}}\ncollective: " +
+         collective + "\nalgorithm: " + algorithm + "\nsize: 2 MB\n";
 }
 
 }  // namespace
@@ -79,11 +87,7 @@ TEST_CASE("A file is impossible on another number of ranks and for another colle
 
 TEST_CASE("A file that does not compute its collective is a point that says so") {
   const WorkFolder folder;
-  std::string wrong = all_gather;
-  const std::string right_place = "type=\"r\" srcbuf=\"o\" srcoff=\"1\" dstbuf=\"o\" dstoff=\"1\"";
-  wrong.replace(wrong.find(right_place), right_place.size(),
-                "type=\"r\" srcbuf=\"o\" srcoff=\"1\" dstbuf=\"o\" dstoff=\"0\"");
-  folder.write("wrong.xml", wrong);
+  folder.write("wrong.xml", wrong_place);
   folder.write("x.yaml", experiment("wrong.xml"));
   const Run run = folder.run({"run", "x.yaml", "--json", "-"});
   CHECK(run.exit_code == 1);
