@@ -28,8 +28,9 @@ FlowLimit scatter_limit(FlowNetwork& network, std::int32_t root);
 // reaches (Nash-Williams 1961, Tutte 1961). Sets `groups` to m.
 FlowLimit partition_limit(FlowNetwork& network, std::int32_t& groups);
 
-// Terminal a sends weight[a] * weight[b] / parts of the bytes to every other terminal b: over the given sets
-// of terminals, and over all sets where 2^(terminals - 1) flows are affordable (at most `all_max` terminals).
+// Terminal a sends weight[a] * weight[b] / parts of the bytes to every other terminal b. Over all sets of
+// terminals where there are at most `all_max`, one flow a set; else over single ones and the first 1, 2, 3, ...
+// of them, which is a bound but may not be the tightest.
 FlowLimit exchange_limit(FlowNetwork& network, const std::vector<std::int64_t>& weight, std::int64_t parts,
                          std::int32_t all_max);
 
