@@ -29,8 +29,8 @@ FlowLimit scatter_limit(FlowNetwork& network, std::int32_t root);
 FlowLimit partition_limit(FlowNetwork& network, std::int32_t& groups);
 
 // Terminal a sends weight[a] * weight[b] / parts of the bytes to every other terminal b. Over all sets of
-// terminals where there are at most `all_max`, one flow a set; else over single ones and the first 1, 2, 3, ...
-// of them, which is a bound but may not be the tightest.
+// terminals where there are at most `all_max`, one flow a set; else over single ones and the first 1, 2, 3,
+// ... of them, which is a bound but may not be the tightest.
 FlowLimit exchange_limit(FlowNetwork& network, const std::vector<std::int64_t>& weight, std::int64_t parts,
                          std::int32_t all_max);
 
