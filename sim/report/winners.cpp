@@ -159,6 +159,24 @@ std::string choices_text(const Contest& contest, const std::string& label) {
   return fmt::format("#\n# {} takes\n", label) + columns.text("", report_width);
 }
 
+// What the model of one selection predicts beside what was simulated, where it has a model.
+std::string predictions_text(const Contest& contest, const std::string& label) {
+  using enum Align;
+  Columns columns({left, right, right, right, left});
+  columns.add({"#  ", "", "predicted (us)", "simulated (us)", "predicted / simulated"});
+  bool any = false;
+  for (std::size_t i = 0; i < contest.points.size(); ++i) {
+    const Point& point = contest.points[i];
+    if (contest.labels[i] != label || !point.predicted || !point.time) continue;
+    any = true;
+    const std::int64_t simulated = point.time->picoseconds();
+    columns.add({"#  ", text_from(point.collective.bytes), microseconds_text(*point.predicted),
+                 microseconds_text(*point.time),
+                 simulated > 0 ? decimal_text(Ratio{point.predicted->picoseconds(), simulated}, 2) : "-"});
+  }
+  return any ? fmt::format("#\n# {} predicts\n", label) + columns.text("", report_width) : "";
+}
+
 std::size_t widest_line(const std::string& text) {
   std::size_t widest = 0;
   for (std::size_t start = 0; start < text.size();) {
@@ -228,7 +246,8 @@ std::string winners_text(const std::vector<Point>& points) {
                 : "#\n# the fastest of each size\n" + list_text(contest);
     text += winner_ranges_text(contest);
   }
-  for (const std::string& label : compared) text += choices_text(contest, label);
+  for (const std::string& label : compared)
+    text += choices_text(contest, label) + predictions_text(contest, label);
   return text;
 }
 

@@ -36,7 +36,7 @@ std::vector<NameRange> ranges_of(const std::vector<std::string>& names);
 
 // As comments: of one size who is the fastest; of several, times by algorithm and size with the fastest
 // marked, where they fit a line; a line for each size where not; then the ranges of sizes, and those of what
-// each selection takes. Empty where there is nothing to compare.
+// each selection takes, and the times that its model predicts. Empty where there is nothing to compare.
 std::string winners_text(const std::vector<Point>& points);
 
 }  // namespace collsim

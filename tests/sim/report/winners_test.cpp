@@ -100,6 +100,20 @@ TEST_CASE("A selection wins nothing where others run, and says what it takes") {
   CHECK(winners_text({small, large}) == "#\n# auto takes\n#   up to 1 KiB  tree\n#   from 2 KiB   ring\n");
 }
 
+TEST_CASE("winners_text shows what the model of a selection predicts beside the simulated times") {
+  Point small = timed("nccl", 1, 10);
+  small.chosen = "ring, ll";
+  small.predicted = Duration::microseconds(15);
+  Point large = timed("nccl", 2, 40);
+  large.chosen = "ring, ll";
+  large.predicted = Duration::microseconds(30);
+  CHECK(winners_text({small, large}) ==
+        "#\n# nccl takes\n#   all sizes  ring, ll\n#\n# nccl predicts\n"
+        "#           predicted (us)  simulated (us)  predicted / simulated\n"
+        "#    1 KiB           15.00           10.00  1.50\n"
+        "#    2 KiB           30.00           40.00  0.75\n");
+}
+
 TEST_CASE("winners_text names the fastest of one size") {
   CHECK(winners_text({timed("ring", 1, 5), timed("tree", 1, 4), timed("nvls", 1, 8)}) ==
         "#\n# the fastest: tree, 1.25 times as fast as ring\n");
