@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
+
+#include "sim/core/random.hpp"
 
 namespace collsim::testing {
 namespace {
@@ -131,21 +132,6 @@ ClusterSpec random_cluster(std::uint64_t seed) {
     cluster.fabric.reduction = random_reduction(random);
   set_shape(random, cluster);
   return cluster;
-}
-
-AlgorithmOptions random_options(Random& random, const std::vector<std::string_view>& keys,
-                                std::int32_t ranks) {
-  AlgorithmOptions options;
-  const auto given = [&](std::string_view key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end() && chance(random, 40);
-  };
-  if (given("channels")) options.channels = from_to(random, 1, 4);
-  if (given("slices")) options.slices = from_to(random, 1, 4);
-  if (given("slots")) options.slots = from_to(random, 1, 4);
-  if (given("channel_bandwidth")) options.channel_bandwidth = random_bandwidth(random);
-  if (given("order")) options.order = RankOrder::rank;
-  if (given("root")) options.root = from_to(random, 0, ranks - 1);
-  return options;
 }
 
 }  // namespace collsim::testing

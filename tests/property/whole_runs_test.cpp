@@ -11,6 +11,7 @@
 #include "sim/model/bounds.hpp"
 #include "sim/model/proof.hpp"
 #include "tests/property/random_cluster.hpp"
+#include "tests/support/requests.hpp"
 #include "topologies/build.hpp"
 
 using namespace collsim;
@@ -119,15 +120,17 @@ void for_each_point(const Topology& topology, std::uint64_t seed, Visit&& visit)
   Random random(seed);
   for (const algorithms::AlgorithmInfo& info : algorithms::all()) {
     AlgorithmRequest request{std::string(info.name), {}};
-    request.options = random_options(random, info.options, topology.ranks());
+    request.options = random_options(random, info, topology.ranks());
     for (const std::int64_t elements :
          {std::int64_t{0}, std::int64_t{1} + static_cast<std::int64_t>(seed % 50), std::int64_t{250'007}}) {
-      Collective collective;
-      collective.bytes = Bytes(elements * 4);
+      const CollectiveKind kind = info.collectives[seed % info.collectives.size()];
+      const Collective collective = testing::collective_of(kind, elements, topology.ranks(),
+                                                           static_cast<Rank>(seed) % topology.ranks());
       const auto made = algorithms::make_schedule(request, collective, topology.placement());
       const Schedule* schedule = std::get_if<Schedule>(&made);
       if (schedule == nullptr || impossible_reason(topology, *schedule)) continue;
       CAPTURE(info.name);
+      CAPTURE(name_of(kind));
       CAPTURE(elements);
       visit(*schedule);
     }
