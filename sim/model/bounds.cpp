@@ -1,7 +1,11 @@
 #include "sim/model/bounds.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
+#include <utility>
+#include <vector>
 
 #include "sim/core/check.hpp"
 
@@ -96,6 +100,51 @@ Crossing root_crossing(const Collective& collective, const Topology& topology) {
   return {topology.ranks() - 1, topology.ranks(), capacity};
 }
 
+// Latency of the shortest way from `rank` (or to it) of every rank.
+std::vector<Duration> latencies(const Topology& topology, Rank rank, bool towards) {
+  std::vector<std::vector<std::uint32_t>> links(topology.vertex_count());
+  for (std::uint32_t id = 0; id < topology.link_count(); ++id) {
+    const Link& link = topology.link(LinkId(id));
+    if (is_usable(topology, link)) links[(towards ? link.target : link.source).value].push_back(id);
+  }
+  using Entry = std::pair<std::int64_t, std::uint32_t>;
+  constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> distance(topology.vertex_count(), far);
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> next;
+  distance[static_cast<std::size_t>(rank)] = 0;
+  next.emplace(0, static_cast<std::uint32_t>(rank));
+  while (!next.empty()) {
+    const Entry entry = next.top();
+    next.pop();
+    if (entry.first > distance[entry.second]) continue;
+    for (const std::uint32_t id : links[entry.second]) {
+      const Link& link = topology.link(LinkId(id));
+      const std::uint32_t end = (towards ? link.source : link.target).value;
+      const std::int64_t length = entry.first + link.latency.picoseconds();
+      if (length >= distance[end]) continue;
+      distance[end] = length;
+      next.emplace(length, end);
+    }
+  }
+  std::vector<Duration> result;
+  for (Rank each = 0; each < topology.ranks(); ++each) {
+    const std::int64_t length = distance[static_cast<std::size_t>(each)];
+    result.push_back(length == far ? Duration() : Duration::picoseconds(length));
+  }
+  return result;
+}
+
+// The longest way that some data must go. Of sends to the next rank those from the first rank and to it are
+// looked at; they are O(links) and no shorter than need be on most clusters.
+Duration longest_way(const Collective& collective, const Topology& topology) {
+  if (collective.kind == CollectiveKind::send_recv)
+    return std::max(latencies(topology, 0, false)[1], latencies(topology, 0, true).back());
+  if (!has_root(collective.kind)) return topology.latency_max();
+  const bool towards = collective.kind == CollectiveKind::reduce || collective.kind == CollectiveKind::gather;
+  const std::vector<Duration> ways = latencies(topology, collective.root, towards);
+  return *std::max_element(ways.begin(), ways.end());
+}
+
 }  // namespace
 
 bool is_usable(const Topology& topology, const Link& link) {
@@ -122,7 +171,7 @@ LowerBound lower_bound(const Collective& collective, const Topology& topology) {
   const Int128 bytes = collective.bytes.count();
   if (topology.ranks() == 1 || (bytes == 0 && kind != CollectiveKind::barrier))
     return {Duration(), "nothing to move"};
-  LowerBound bound{topology.latency_max(), "latency"};
+  LowerBound bound{longest_way(collective, topology), "latency"};
   const auto take = [&](const Crossing& crossing, const std::string& reason) {
     const Duration time = time_of(crossing, bytes);
     if (time > bound.time) bound = {time, reason};

@@ -1,7 +1,8 @@
 // Lower bounds on the time of a collective on a cluster, whatever the algorithm.
 //
-// The maximum of the largest shortest-path latency between two ranks and, for every cut of the topology, the
-// time in which what must cross it can. Launches, overheads and local work are not counted.
+// The maximum of the longest shortest-path latency that some data must go (between any two ranks; from or to
+// the root where there is one; of send_recv between neighbours in number) and, for every cut of the topology,
+// the time in which what must cross it can. Launches, overheads and local work are not counted.
 //
 // What must cross a cut into m groups, of N ranks and S bytes (Collective::bytes):
 //   all_reduce       where no switch outside the groups reduces, all together send 2 (m - 1) S (Patarasuk and
