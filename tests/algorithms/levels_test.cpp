@@ -212,7 +212,7 @@ TEST_CASE("By leaders a node reduces, the leaders run a ring and broadcast") {
       CHECK(time_of(two, make("hierarchical", {}, bytes_of(kind, 64 * mebi, root), nodes)) == ps(tree));
 }
 
-TEST_CASE("One torus bucket is X, then Y; four keep all links of a square torus at work") {
+TEST_CASE("One torus bucket is X, then Y, and four keep all links of a square torus at work") {
   const Topology topology = built(torus({4, 4}));
   AlgorithmOptions options;
   options.channels = 1;
