@@ -78,7 +78,7 @@ class TreeTransfers {
     for (Rank rank = 0; rank < ranks_; ++rank)
       if (rank != tree.root) children_[at(tree.parent[at(rank)])].push_back(rank);
     for (std::size_t i = 0; i < order_.size(); ++i)
-      order_.insert(order_.end(), children_[at(order_[i])].begin(), children_[at(order_[i])].end());
+      for (const Rank child : children_[at(order_[i])]) order_.push_back(child);
     COLLSIM_CHECK(order_.size() == tree.parent.size());
     if (up) add_up();
     if (down) add_down(up);

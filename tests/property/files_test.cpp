@@ -19,8 +19,10 @@ namespace {
 Registries registries() {
   Registries result;
   for (const algorithms::AlgorithmInfo& info : algorithms::all())
-    result.algorithms.push_back(
-        {std::string(info.name), std::string(info.alias), {info.options.begin(), info.options.end()}});
+    result.algorithms.push_back({std::string(info.name),
+                                 std::string(info.alias),
+                                 {info.options.begin(), info.options.end()},
+                                 {info.forms.begin(), info.forms.end()}});
   return result;
 }
 

@@ -305,8 +305,8 @@ struct HeavyHeader {
 };
 
 constexpr HeavyHeader heavy_headers[] = {
-    {"yaml-cpp/", "sim/config/"}, {"boost/", "topologies/"}, {"CLI/", "experiments/"}, {"nlohmann/", ""},
-    {"benchmark/", "tests/"},     {"cuda", "kernels/"},
+    {"yaml-cpp/", "sim/config/"}, {"boost/", "topologies/"}, {"CLI/", "experiments/"},   {"nlohmann/", ""},
+    {"benchmark/", "tests/"},     {"cuda", "kernels/"},      {"expat.h", "algorithms/"},
 };
 
 bool may_include(const FolderRule& rule, std::string_view included) {
