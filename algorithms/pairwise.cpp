@@ -88,12 +88,12 @@ ScheduleOrReason pairwise(const Collective& collective, const Placement& placeme
         program_of({collective.kind, ranks, by_xor, begin, std::min(begin + size, ranks)}));
   const auto streams = static_cast<std::int32_t>(schedule.programs.size());
   const Translation translation{by_xor ? TranslationKind::exclusive_or : TranslationKind::rotation, ranks};
-  const auto bind = [translation, by_xor, size](std::int32_t stream, Binding& binding) {  // of rank 0
+  const auto bind = [translation, by_xor](std::int32_t stream, Binding& binding) {  // of rank 0
     binding.program = stream;
     binding.bases.push_back(0);
     if (stream > 0) binding.streams.push_back(stream - 1);
-    const std::int32_t begin = 1 + stream * size;
-    for (Rank to = begin; to < std::min(begin + size, translation.ranks); ++to) {
+    const std::int32_t begin = 1 + stream * steps_of_piece;
+    for (Rank to = begin; to < std::min(begin + steps_of_piece, translation.ranks); ++to) {
       binding.peers.push_back(Peer{to, 0});
       binding.peers.push_back(Peer{translation.home(to), 0});
       if (by_xor) binding.bases.push_back(to);
