@@ -18,7 +18,7 @@ Schedule exchange(std::size_t before) {
   Streams streams(2);
   for (const Rank rank : {0, 1}) {
     std::vector<Operation> operations;
-    for (const std::size_t half : {0, 1})
+    for (const std::size_t half : {0U, 1U})
       for (const OperationKind kind : {OperationKind::send, OperationKind::receive_reduce})
         for (std::size_t i = 0; i < before; ++i) {
           Operation item;
@@ -35,7 +35,7 @@ Schedule exchange(std::size_t before) {
 }  // namespace
 
 TEST_CASE("Smallest number of slots is what the proof needs, one less deadlocks") {
-  for (const std::size_t before : {1, 2, 3, 4, 5, 8, 13, 100}) {
+  for (const std::size_t before : {1U, 2U, 3U, 4U, 5U, 8U, 13U, 100U}) {
     Schedule schedule = exchange(before);
     schedule.slots = 0;
     const SmallestSlots found = smallest_slots(schedule);
@@ -52,7 +52,7 @@ TEST_CASE("Smallest number of slots is what the proof needs, one less deadlocks"
 TEST_CASE("Smallest number of slots is none where receives wait for each other") {
   Schedule frame = exchange(1);
   Streams streams = collsim::testing::unroll(frame);
-  for (const std::size_t rank : {0, 1}) std::swap(streams[rank][0][0], streams[rank][0][1]);
+  for (const std::size_t rank : {0U, 1U}) std::swap(streams[rank][0][0], streams[rank][0][1]);
   const SmallestSlots found = smallest_slots(roll(frame, streams));
   CHECK(found.known);
   CHECK_FALSE(found.slots);
