@@ -122,8 +122,7 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
       jobs.size() == 1 && jobs[0].rank_map.empty() && jobs[0].start == Instant() && changes.empty();
   const bool was_uniform = prepared_ && !prepared_->translated && uniform(prepared_->whole);
   if (prepared_ && prepared_->reusable && !prepared_->translated && reusable &&
-      prepared_->shortcuts == options.shortcuts &&
-      rebind(prepared_->whole, *jobs[0].schedule)) {
+      prepared_->shortcuts == options.shortcuts && rebind(prepared_->whole, *jobs[0].schedule)) {
     if (!was_uniform || !uniform(prepared_->whole)) {
       prepared_->folded.reset();
       prepared_->sweeps_folded.reset();
@@ -174,8 +173,8 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
   estimate.method.classes = static_cast<std::int64_t>(ran.streams.size());
   if (jobs.size() == 1) prepared_->estimated = jobs[0].schedule;
   estimate.simulated = messages_of(ran);
-  estimate.messages = prepared_->translated ? estimate.simulated * jobs[0].schedule->ranks
-                                            : messages_of(prepared_->whole);
+  estimate.messages =
+      prepared_->translated ? estimate.simulated * jobs[0].schedule->ranks : messages_of(prepared_->whole);
   estimate.seconds = estimate.simulated / (estimate.method.sweeps ? swept_a_second : by_events_a_second);
   return estimate;
 }
