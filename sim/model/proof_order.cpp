@@ -1,6 +1,7 @@
 #include "sim/model/proof_order.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace collsim {
 namespace {
@@ -9,18 +10,23 @@ constexpr std::size_t streams_max = 4096;
 constexpr std::size_t clock_words_max = std::size_t{1} << 26;
 constexpr std::int64_t records_max = std::int64_t{1} << 22;
 
-// The farthest operations of other streams of the rank that operations 0 .. index of a stream wait for.
+// The farthest operations of other streams of the rank that operations from .. until of a stream wait for.
+// O(operations of its loops' bodies; of a loop of one trip those in the range only).
 template <class Visit>
-void visit_waits(const StreamWaits& stream, Post until, Visit visit) {
+void visit_waits(const StreamWaits& stream, std::int64_t from, std::int64_t until, Visit visit) {
   std::int64_t first = 0;
   for (const Loop& loop : stream.program->loops) {
     const auto length = static_cast<std::int64_t>(loop.body.size());
-    for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t skipped = loop.trips == 1 ? std::max<std::int64_t>(from - first, 0) : 0;
+    for (std::int64_t i = skipped; i < length; ++i) {
       const std::int64_t begin = first + i;
-      if (begin > until.index || loop.trips == 0) break;
-      const std::int64_t trip = std::min(loop.trips - 1, (until.index - begin) / length);
+      if (begin > until || loop.trips == 0) break;
+      const std::int64_t before = from > begin ? (from - begin + length - 1) / length : 0;  // the first trip
+      const std::int64_t trip = std::min(loop.trips - 1, (until - begin) / length);
+      if (before > trip) continue;
       for (const Dependency& dependency : loop.body[static_cast<std::size_t>(i)].dependencies) {
-        const std::int64_t reach = std::max(dependency.offset, dependency.offset + trip * dependency.stride);
+        const std::int64_t reach =
+            dependency.offset + std::max(before * dependency.stride, trip * dependency.stride);
         visit(Post{stream.targets[dependency.stream_slot], static_cast<std::uint32_t>(reach)});
       }
     }
@@ -193,14 +199,19 @@ WaitsOf waits_of(const DataflowGraph& graph) {
 
 bool ordered_by_dependencies(const WaitsOf& waits_of, Post earlier, Post later) {
   std::vector<Post> reached = {later};
+  std::unordered_map<std::int32_t, std::int64_t> seen;  // [stream]: operations whose waits have been visited
   bool found = false;
-  for (std::size_t next = 0; next < reached.size() && !found; ++next) {
-    visit_waits(waits_of(reached[next].stream), reached[next], [&](Post wait) {
+  while (!reached.empty() && !found) {
+    const Post post = reached.back();
+    reached.pop_back();
+    std::int64_t& visited = seen[post.stream];
+    const std::int64_t from = visited;
+    if (from > std::int64_t{post.index}) continue;
+    visited = std::int64_t{post.index} + 1;
+    visit_waits(waits_of(post.stream), from, post.index, [&](Post wait) {
       found = found || (wait.stream == earlier.stream && wait.index >= earlier.index);
-      const bool known = std::any_of(reached.begin(), reached.end(), [&](const Post& post) {
-        return post.stream == wait.stream && post.index >= wait.index;
-      });
-      if (!known) reached.push_back(wait);
+      const auto known = seen.find(wait.stream);
+      if (known == seen.end() || known->second <= std::int64_t{wait.index}) reached.push_back(wait);
     });
   }
   return found;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/model/contract.hpp"
 #include "sim/model/dataflow.hpp"
 #include "sim/model/program_facts.hpp"
 #include "sim/model/proof_cells.hpp"
@@ -65,10 +66,11 @@ bool is_direct(const Schedule& schedule, const OperationTemplate& operation) {
 }
 
 bool has_form(const Schedule& schedule) {
-  const CollectiveKind kind = schedule.collective.kind;
+  const CollectiveKind kind = Contract(schedule).kind();
   if (has_root(kind) || kind == CollectiveKind::send_recv) return false;
   if (kind == CollectiveKind::all_to_all && schedule.in_place) return false;
   if (schedule.owner || schedule.group_count != 0 || schedule.ranks < 2) return false;
+  if (schedule.translated->moving_bases > 0 && schedule.layout.blocks() != schedule.ranks) return false;
   if (in_parts(kind) && schedule.layout.blocks() != schedule.ranks) return false;
   for (const Program& program : schedule.programs)
     for (const Loop& loop : program.loops)
@@ -88,7 +90,9 @@ bool has_form(const Schedule& schedule) {
 class TranslatedProof {
  public:
   explicit TranslatedProof(const Schedule& schedule)
-      : schedule_(schedule), translation_(schedule.translated->translation) {}
+      : schedule_(schedule),
+        kind_(Contract(schedule).kind()),
+        translation_(schedule.translated->translation) {}
 
   std::optional<Proof> run(Numerics* numerics) {
     if (!has_form(schedule_) || !expand()) return std::nullopt;
@@ -97,7 +101,7 @@ class TranslatedProof {
     proof_.symmetries = 1;
     if (!pair() || !run_on_counters()) return proof_;
     proof_.deadlock_freedom = DeadlockFreedom::quotient;
-    if (schedule_.collective.kind == CollectiveKind::all_to_all) {
+    if (kind_ == CollectiveKind::all_to_all) {
       proof_.cells_traced = schedule_.layout.cells();
       proof_.proven = is_filled_once();
       return proof_;
@@ -146,6 +150,7 @@ class TranslatedProof {
   }
 
   const Schedule& schedule_;
+  const CollectiveKind kind_;  // of the contract
   const Translation translation_;
   Rank0 rank_0_;
   std::vector<End> ends_;
@@ -183,6 +188,7 @@ bool TranslatedProof::expand_stream(std::int32_t number, const Binding& binding)
         for (const Dependency& wait : operation.dependencies) {
           const std::int32_t target = binding.streams[static_cast<std::size_t>(wait.stream_slot)];
           if (target < 0 || target >= schedule_.translated->streams) return false;
+          if (wait.offset + trip * wait.stride < 0) return false;
         }
         if (operation.kind != OperationKind::wait) {
           touch.chunk = resolve(operation.chunk, binding.bases.data(), trip);
@@ -246,11 +252,10 @@ bool TranslatedProof::pair_connection(std::size_t first, std::size_t last) {
                            ? translation_.move(received.block, ends_[first].target)
                            : received.block;
     // An all-to-all brings the part of the target to the part of the sender, rank 0.
-    const bool right = schedule_.collective.kind == CollectiveKind::all_to_all
-                           ? sent.block == ends_[first].target && block == 0
-                           : sent.block == block;
+    const bool right = kind_ == CollectiveKind::all_to_all ? sent.block == ends_[first].target && block == 0
+                                                           : sent.block == block;
     if (sent.region != received.region || sent.span != received.span || !right)
-      return fail(touch_of(i), schedule_.collective.kind == CollectiveKind::all_to_all
+      return fail(touch_of(i), kind_ == CollectiveKind::all_to_all
                                    ? "what it sends is not the target's part, or not received as its own"
                                    : "what it sends is not received as the same blocks");
   }
@@ -352,7 +357,7 @@ class CellSchedule {
     cell.layout = Layout(1, element_bytes(whole_.collective.datatype), {}, 1);
     cell.in_place = whole_.in_place;
     cell.barrier_as = whole_.barrier_as;
-    if (in_parts(whole_.collective.kind)) cell.owner = [](std::int32_t, std::int32_t) { return 0; };
+    if (in_parts(Contract(whole_).kind())) cell.owner = [](std::int32_t, std::int32_t) { return 0; };
     cell.slots = slots_unbounded;
     for (std::size_t stream = 0; stream + 1 < first_.size(); ++stream) add_stream(cell, stream);
     const auto streams = std::make_shared<const Streams>(std::move(streams_));
