@@ -377,7 +377,7 @@ class Binder {
   // One warning for all sizes that are not run as they were written.
   void warn_rounded() {
     constexpr std::size_t named_max = 4;
-    const std::string parts = "equal parts for " + std::to_string(ranks()) + " ranks, as nccl-tests does: ";
+    const std::string parts = "equal parts for " + std::to_string(ranks()) + " ranks: ";
     const auto listed = [&](std::size_t count, const auto& text) {
       std::string list;
       for (std::size_t i = 0; i < std::min(count, named_max); ++i) list += (i > 0 ? ", " : "") + text(i);

@@ -63,8 +63,8 @@ bool has_root(CollectiveKind kind);  // broadcast, reduce, scatter, gather
 // The vector has a part a rank, all of as many elements: reduce_scatter, all_gather, scatter, gather,
 // all_to_all.
 bool in_parts(CollectiveKind kind);
-// The largest size up to `bytes` that the kind can have on `ranks` ranks: nccl-tests rounds down to whole
-// elements a part. Other kinds: `bytes`.
+// The largest size up to `bytes` that the kind can have on `ranks` ranks, whole elements a part. nccl-tests
+// rounds down further, to 16 bytes a part, and so runs nothing below 16 bytes a rank. Other kinds: `bytes`.
 Bytes rounded_to_parts(CollectiveKind kind, Bytes bytes, Datatype datatype, std::int32_t ranks);
 
 int element_bytes(Datatype datatype);

@@ -38,7 +38,7 @@ TEST_CASE("Sizes are rounded down to equal parts with one warning, and points ca
       run_text("collective: all_gather\nalgorithm: [ring, bruck]\nsize: [100 B, 1 KiB]\n", {"--json", "-"});
   REQUIRE(run.exit_code == 0);
   CHECK(run.err ==
-        "x.yaml:5:7: warning: size: rounded down to equal parts for 3 ranks, as nccl-tests does: "
+        "x.yaml:5:7: warning: size: rounded down to equal parts for 3 ranks: "
         "100 B to 96 B, 1 KiB to 1020 B\n"
         "  size: [100 B, 1 KiB]\n"
         "        ^\n");
