@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "algorithms/msccl_reader.hpp"
+#include "algorithms/msccl_run.hpp"
 #include "algorithms/msccl_static.hpp"
 
 namespace collsim::algorithms {
@@ -213,7 +214,17 @@ std::optional<Impossible> mismatch(const MscclFile& file, const Collective& coll
   return std::nullopt;
 }
 
-std::optional<Impossible> first_error(const MscclFile& file, const MscclPlaces& places) {
+// The schedule has receives and sends of their own where the file has one step that needs a message and a
+// free slot at once. It may end with fewer slots than the file, so the file is asked.
+std::optional<Impossible> deadlock(const MscclIndex& index, std::int32_t slots) {
+  if (run_msccl(index, slots).ended) return std::nullopt;
+  const std::optional<std::int64_t> enough = smallest_slots(index);
+  if (!enough) return Impossible{"the file deadlocks with any number of slots"};
+  return Impossible{"with " + std::to_string(slots) + (slots == 1 ? " slot" : " slots") +
+                    " the file deadlocks; " + std::to_string(*enough) + " are enough"};
+}
+
+std::optional<Impossible> first_error(const MscclFile& file, const MscclPlaces& places, std::int32_t slots) {
   const MscclIndex index(file);
   MscclFindings findings;
   check_steps(index, places, findings);
@@ -222,7 +233,7 @@ std::optional<Impossible> first_error(const MscclFile& file, const MscclPlaces& 
   for (const MscclFinding& finding : findings.items())
     if (finding.severity == MscclFinding::Severity::error)
       return Impossible{text_with_line(finding.place) + ": " + finding.text};
-  return std::nullopt;
+  return deadlock(index, slots);
 }
 
 }  // namespace
@@ -265,7 +276,7 @@ ScheduleOrReason schedule_from(const MscclFile& file, const Collective& collecti
                                const MscclReading& reading) {
   if (auto wrong = mismatch(file, collective, ranks)) return *std::move(wrong);
   const bool in_place = reading.in_place.value_or(file.in_place);
-  if (auto wrong = first_error(file, MscclPlaces(file, in_place))) return *std::move(wrong);
+  if (auto wrong = first_error(file, MscclPlaces(file, in_place), reading.slots)) return *std::move(wrong);
   Schedule schedule = empty_schedule(file.name.empty() ? "msccl" : file.name, collective, ranks);
   auto bindings = std::make_shared<std::vector<std::vector<Binding>>>();
   const std::int32_t scratch = Builder(file, reading, in_place).build(schedule.programs, *bindings);

@@ -28,7 +28,8 @@ struct MscclReading {
 };
 
 // Impossible: another collective or number of ranks, elements that are no whole number each for the chunks
-// (NCCL does not take the file then), or a file that check_msccl() finds errors in before it runs.
+// (NCCL does not take the file then), a file that check_msccl() finds errors in before it runs, or one that
+// deadlocks with these slots.
 ScheduleOrReason schedule_from(const MscclFile& file, const Collective& collective, std::int32_t ranks,
                                const MscclReading& reading = {});
 

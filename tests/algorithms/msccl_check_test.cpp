@@ -277,6 +277,57 @@ TEST_CASE("Right MSCCL files of every step type and alias are proven") {
   }
 }
 
+TEST_CASE(
+    "MSCCL files of eight gpus have the messages of their channels, and the slots that their order needs") {
+  check_proven(plain_ring(8, 8), 896, 1);
+  check_proven(all_pairs(8, 2), 224, 1);
+  check_proven(all_pairs(8, 4), 448, 1);
+  check_proven(two_by_two(), 12, 1);
+  // rcs needs a message and a free slot: one more than what all send before they receive.
+  for (const int parts : {1, 4, 8}) {
+    CAPTURE(parts);
+    const std::string in_turn = gather_ring_in_parts(8, parts, false);
+    check_proven(in_turn, 56 * parts, 2);
+    CHECK(only(file_of(in_turn), 1).deadlock);
+    CHECK(only(file_of(in_turn), 2).verdict == MscclCheck::Verdict::proven);
+  }
+  for (const int parts : {1, 2, 7}) {
+    CAPTURE(parts);
+    const std::string own_first = gather_ring_in_parts(8, parts, true);
+    check_proven(own_first, 56 * parts, parts + 1);
+    CHECK(only(file_of(own_first), parts).deadlock);
+    CHECK(only(file_of(own_first), parts + 1).verdict == MscclCheck::Verdict::proven);
+  }
+}
+
+TEST_CASE("A file that deadlocks with its slots gives no schedule, although receive and send would be two") {
+  const auto reason = [](const std::string& text, std::int32_t slots) {
+    const MscclFile file = file_of(text);
+    Collective collective;
+    collective.kind = file.kind;
+    collective.bytes = Bytes(std::int64_t{file.chunks} * element_bytes(collective.datatype));
+    algorithms::MscclReading reading;
+    reading.slots = slots;
+    const auto made = algorithms::schedule_from(file, collective, file.ranks, reading);
+    const auto* impossible = std::get_if<Impossible>(&made);
+    CHECK((impossible != nullptr) == only(file, slots).deadlock);
+    return impossible == nullptr ? std::string() : impossible->reason;
+  };
+  for (const std::string& ring : {gather_ring(3, true), gather_ring_in_parts(4, 8, false), fused_ring(3)}) {
+    CHECK(reason(ring, 1) == "with 1 slot the file deadlocks; 2 are enough");
+    CHECK(reason(ring, 2).empty());
+  }
+  const std::string own_first = gather_ring_in_parts(4, 3, true);
+  CHECK(reason(own_first, 3) == "with 3 slots the file deadlocks; 4 are enough");
+  CHECK(reason(own_first, 4).empty());
+  std::string gpus;
+  for (int g = 0; g < 2; ++g)
+    gpus += gpu(g, 0, 2, 0,
+                tb(0, 1 - g, 1 - g, 0, {step("r", "o", 1 - g, "o", 1 - g), step("s", "o", g, "o", g)}));
+  CHECK(reason(algo("allgather", 2, 2, 1, true, false, gpus), 8) ==
+        "the file deadlocks with any number of slots");
+}
+
 TEST_CASE("Changes of rings are refuted where they were made") { check_refuted(mutations_of_rings()); }
 TEST_CASE("Changes of sums through scratch are refuted where they were made") {
   check_refuted(mutations_of_pairs());

@@ -77,20 +77,25 @@ inline std::string exchange_of_two() {
   return algo("allreduce", 2, 2, 1, true, false, gpus);
 }
 
-// All-reduce around a ring in place, a send and a receive in turn: chunk c begins at gpu c.
-inline std::string plain_ring(int n) {
+// All-reduce around a ring in place, a send and a receive in turn: chunk c begins at gpu c. With several
+// channels, the whole on each with n chunks of its own.
+inline std::string plain_ring(int n, int channels = 1) {
   std::string gpus;
-  const auto chunk = [n](int number) { return ((number % n) + n) % n; };
   for (int g = 0; g < n; ++g) {
-    std::vector<std::string> steps = {step("s", "i", g, "i", g)};
-    for (int k = 1; k <= 2 * n - 2; ++k) {
-      const int c = chunk(g - k);
-      steps.push_back(step(k < n ? "rrc" : "r", "i", c, "i", c));
-      if (k < 2 * n - 2) steps.push_back(step("s", "i", c, "i", c));
+    std::string tbs;
+    for (int channel = 0; channel < channels; ++channel) {
+      const auto chunk = [n, channel](int number) { return channel * n + ((number % n) + n) % n; };
+      std::vector<std::string> steps = {step("s", "i", chunk(g), "i", chunk(g))};
+      for (int k = 1; k <= 2 * n - 2; ++k) {
+        const int c = chunk(g - k);
+        steps.push_back(step(k < n ? "rrc" : "r", "i", c, "i", c));
+        if (k < 2 * n - 2) steps.push_back(step("s", "i", c, "i", c));
+      }
+      tbs += tb(channel, (g + 1) % n, (g + n - 1) % n, channel, steps);
     }
-    gpus += gpu(g, n, 0, 0, tb(0, (g + 1) % n, (g + n - 1) % n, 0, steps));
+    gpus += gpu(g, n * channels, 0, 0, tbs);
   }
-  return algo("allreduce", n, n, 1, true, false, gpus);
+  return algo("allreduce", n, n * channels, channels, true, false, gpus);
 }
 
 // The same with steps that receive and send: s, rrs, rrcs, rcs, r.
@@ -111,24 +116,69 @@ inline std::string fused_ring(int n, bool in_place = true) {
 }
 
 // All-reduce in place, everyone to everyone through scratch: thread block q exchanges with the q-th other
-// gpu, the last one adds up once all have come.
-inline std::string all_pairs(int n) {
+// gpu, the last one adds up once all have come. With several channels, the whole on each.
+inline std::string all_pairs(int n, int channels = 1) {
   std::string gpus;
   for (int g = 0; g < n; ++g) {
     std::string tbs;
-    std::vector<std::string> sum;
-    for (int q = 0; q + 2 < n; ++q) sum.push_back(nop(q, 1));
-    for (int q = 0; q + 1 < n; ++q) {
-      const int p = q < g ? q : q + 1;
-      tbs += tb(q, p, p, 0,
-                {step("s", "i", p, "i", p), step("r", "s", q, "s", q, 1, -1, -1, 1),
-                 step("s", "i", g, "i", g, 1, n - 1, 2 * n - 4), step("r", "i", p, "i", p)});
-      sum.push_back(step("re", "s", q, "i", g, 1, q == 0 ? n - 2 : -1, q == 0 ? 1 : -1, q + 2 == n ? 1 : 0));
+    for (int channel = 0; channel < channels; ++channel) {
+      const int chunk = channel * n;  // the first of the channel, of its thread blocks, of its scratch
+      const int scratch = channel * (n - 1);
+      std::vector<std::string> sum;
+      for (int q = 0; q + 2 < n; ++q) sum.push_back(nop(chunk + q, 1));
+      for (int q = 0; q + 1 < n; ++q) {
+        const int p = q < g ? q : q + 1;
+        const int mine = chunk + g;
+        const int other = chunk + p;
+        tbs += tb(
+            chunk + q, p, p, channel,
+            {step("s", "i", other, "i", other), step("r", "s", scratch + q, "s", scratch + q, 1, -1, -1, 1),
+             step("s", "i", mine, "i", mine, 1, chunk + n - 1, 2 * n - 4),
+             step("r", "i", other, "i", other)});
+        sum.push_back(step("re", "s", scratch + q, "i", mine, 1, q == 0 ? chunk + n - 2 : -1, q == 0 ? 1 : -1,
+                           q + 2 == n ? 1 : 0));
+      }
+      tbs += tb(chunk + n - 1, -1, -1, channel, sum);
     }
-    tbs += tb(n - 1, -1, -1, 0, sum);
-    gpus += gpu(g, n, 0, n - 1, tbs);
+    gpus += gpu(g, n * channels, 0, (n - 1) * channels, tbs);
   }
-  return algo("allreduce", n, n, 1, true, false, gpus);
+  return algo("allreduce", n, n * channels, channels, true, false, gpus);
+}
+
+// All-reduce in place of two nodes of two gpus: reduce-scatter inside, exchange across, all-gather inside.
+inline std::string two_by_two() {
+  std::string gpus;
+  for (int g = 0; g < 4; ++g) {
+    const int mine = g % 2;
+    const int other = 1 - mine;
+    gpus += gpu(
+        g, 2, 0, 0,
+        tb(0, g ^ 1, g ^ 1, 0,
+           {step("s", "i", other, "i", other), step("rrc", "i", mine, "i", mine, 1, -1, -1, 1),
+            step("s", "i", mine, "i", mine, 1, 1, 1), step("r", "i", other, "i", other)}) +
+            tb(1, g ^ 2, g ^ 2, 0,
+               {step("s", "i", mine, "i", mine, 1, 0, 1), step("rrc", "i", mine, "i", mine, 1, -1, -1, 1)}));
+  }
+  return algo("allreduce", 4, 2, 1, true, false, gpus);
+}
+
+// All-gather in place around a ring of rcs, `parts` chunks a gpu: one chunk after the other goes around, or
+// each gpu sends all of its own first.
+inline std::string gather_ring_in_parts(int n, int parts, bool own_first) {
+  std::string gpus;
+  for (int g = 0; g < n; ++g) {
+    std::vector<std::string> steps;
+    const int rounds = own_first ? 1 : parts;  // of n hops
+    const int width = parts / rounds;          // chunks a hop
+    for (int first = 0; first < parts; first += width)
+      for (int hop = 0; hop < n; ++hop)
+        for (int part = first; part < first + width; ++part) {
+          const int c = (g - hop + n) % n * parts + part;
+          steps.push_back(step(hop == 0 ? "s" : hop + 1 < n ? "rcs" : "r", "o", c, "o", c));
+        }
+    gpus += gpu(g, 0, n * parts, 0, tb(0, (g + 1) % n, (g + n - 1) % n, 0, steps));
+  }
+  return algo("allgather", n, n * parts, 1, true, false, gpus);
 }
 
 // All-gather around a ring of rcs. In place a gpu's part is o[g]; out of place it is i[0] and copied.

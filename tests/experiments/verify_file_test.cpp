@@ -38,6 +38,36 @@ TEST_CASE("verify refutes an MSCCL file at the step that is wrong") {
             "first\n    NCCL hangs\n") != std::string::npos);
 }
 
+TEST_CASE("run and verify agree on an MSCCL file that deadlocks with few slots") {
+  const WorkFolder folder;
+  folder.write("ag.xml", testing::gather_ring(4, true));
+  const auto verify = [&folder](const std::string& slots) {
+    return folder.run({"verify", "ag.xml", "--set", "algorithm.slots=" + slots});
+  };
+  const auto run = [&folder](const std::string& slots) {
+    folder.write("ag.yaml",
+                 "cluster:\n  nodes: 1\n  node:\n    gpus: 4\n"
+                 "    interconnect: {kind: nvswitch, bandwidth: 100 GB/s}\n"
+                 "collective: all_gather\nsize: 4 KiB\nalgorithm: [{name: ag.xml, slots: " +
+                     slots + "}]\n");
+    return folder.run({"run", "ag.yaml", "--json", "-", "--quiet"});
+  };
+  Run verified = verify("1");
+  CHECK(verified.exit_code == 1);
+  CHECK(verified.out.find("refuted, 12 messages, 1 slot (2 are enough)\n") != std::string::npos);
+  Run ran = run("1");
+  CAPTURE(ran.out);
+  CHECK(ran.exit_code == 1);
+  CHECK(ran.out.find("with 1 slot the file deadlocks; 2 are enough") != std::string::npos);
+  CHECK(ran.out.find("\"proven\": true") == std::string::npos);
+  verified = verify("2");
+  CHECK(verified.exit_code == 0);
+  CHECK(verified.out.find("proven, 12 messages, 2 slots (2 are enough)\n") != std::string::npos);
+  ran = run("2");
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.find("\"proven\": true") != std::string::npos);
+}
+
 TEST_CASE("verify says what NCCL does with an MSCCL file without a range of sizes") {
   const WorkFolder folder;
   std::string text = testing::plain_ring(2);
