@@ -20,7 +20,12 @@ struct Contest {
   std::vector<std::string> labels;
   std::vector<SizeWinner> winners;
 
-  const std::string& winner_label(std::size_t size) const { return labels[winners[size].fastest]; }
+  // "ring"; of a selection what it takes as well: "auto (ring)".
+  std::string name(std::size_t point) const {
+    const std::string& chosen = points[point].chosen;
+    return chosen.empty() ? labels[point] : fmt::format("{} ({})", labels[point], chosen);
+  }
+  std::string winner_name(std::size_t size) const { return name(winners[size].fastest); }
 };
 
 // How many times as long the next takes; absent where there is none, or where the fastest takes no time.
@@ -78,7 +83,7 @@ std::string matrix_text(const Contest& contest) {
 
 std::string lead_text(const Contest& contest, const SizeWinner& winner) {
   if (!winner.next) return "alone";
-  const std::string& next = contest.labels[*winner.next];
+  const std::string next = contest.name(*winner.next);
   const std::optional<Ratio> lead = lead_of(contest, winner);
   if (!lead || lead->numerator == lead->denominator) return "as fast as " + next;
   return fmt::format("{} times as fast as {}", decimal_text(*lead, 2), next);
@@ -90,7 +95,7 @@ std::string list_text(const Contest& contest) {
   for (std::size_t i = 0; i < contest.winners.size(); ++i) {
     const SizeWinner& winner = contest.winners[i];
     columns.add({"#  ", text_from(winner.bytes),
-                 microseconds_text(*contest.points[winner.fastest].time) + " us", contest.winner_label(i),
+                 microseconds_text(*contest.points[winner.fastest].time) + " us", contest.winner_name(i),
                  lead_text(contest, winner)});
   }
   return columns.text("", report_width);
@@ -128,7 +133,7 @@ std::string winner_ranges_text(const Contest& contest) {
   std::vector<std::string> names;
   std::vector<Bytes> sizes;
   for (std::size_t i = 0; i < contest.winners.size(); ++i) {
-    names.push_back(contest.winner_label(i));
+    names.push_back(contest.winner_name(i));
     sizes.push_back(contest.winners[i].bytes);
   }
   Columns columns({left, left, left});
@@ -187,28 +192,32 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
-// May the point be called the fastest?
-std::vector<bool> competitors(const std::vector<Point>& points) {
-  const auto runs = [](const Point& point) { return point.time && point.chosen.empty(); };
-  const bool others_run = std::any_of(points.begin(), points.end(), runs);
-  std::vector<bool> result;
-  for (const Point& point : points) result.push_back(others_run ? runs(point) : point.time.has_value());
-  return result;
+// Those of one size that compete, the fastest first. A selection does not where something that is none is as
+// fast, since that is what it runs.
+std::vector<std::size_t> ranking(const std::vector<Point>& points, const std::vector<std::size_t>& indices) {
+  const auto is_matched = [&](std::size_t selection) {
+    return std::any_of(indices.begin(), indices.end(), [&](std::size_t each) {
+      return points[each].chosen.empty() && *points[each].time == *points[selection].time;
+    });
+  };
+  std::vector<std::size_t> order;
+  for (const std::size_t each : indices)
+    if (points[each].chosen.empty() || !is_matched(each)) order.push_back(each);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return *points[a].time < *points[b].time; });
+  return order;
 }
 
 }  // namespace
 
 std::vector<SizeWinner> winners_of(const std::vector<Point>& points, const std::vector<std::string>& labels) {
-  const std::vector<bool> competes = competitors(points);
   std::map<std::int64_t, std::vector<std::size_t>> by_size;
   for (std::size_t i = 0; i < points.size(); ++i)
-    if (competes[i]) by_size[points[i].collective.bytes.count()].push_back(i);
+    if (points[i].time) by_size[points[i].collective.bytes.count()].push_back(i);
   std::vector<SizeWinner> winners;
   std::string before;
   for (const auto& entry : by_size) {
-    std::vector<std::size_t> order = entry.second;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return *points[a].time < *points[b].time; });
+    const std::vector<std::size_t> order = ranking(points, entry.second);
     SizeWinner winner{Bytes(entry.first), order.front(), std::nullopt};
     for (const std::size_t each : order)
       if (*points[each].time == *points[order.front()].time && labels[each] == before) winner.fastest = each;
@@ -237,7 +246,7 @@ std::string winners_text(const std::vector<Point>& points) {
   const std::vector<std::string> compared = labels_with_time(contest);
   std::string text;
   if (compared.size() > 1 && contest.winners.size() == 1) {
-    text += fmt::format("#\n# the fastest: {}, {}\n", contest.winner_label(0),
+    text += fmt::format("#\n# the fastest: {}, {}\n", contest.winner_name(0),
                         lead_text(contest, contest.winners[0]));
   } else if (compared.size() > 1) {
     const std::string matrix = matrix_text(contest);

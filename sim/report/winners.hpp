@@ -2,8 +2,9 @@
 //
 // Of points of status ok. Equally fast algorithms share a size: the one that also won the size before is
 // named, else the first in the order of the points, so that a range does not break at a tie. Selections
-// (`auto`, `nccl`) compete only where nothing else has a time, since they run what others run. Complexity
-// O(points log points)
+// (`auto`, `nccl`) run what others run: one is left out of a size where an algorithm of the table is as fast,
+// else it competes, and is named with what it takes: "auto (one_shot)". Complexity O(points squared) of a
+// size
 #pragma once
 
 #include <cstddef>
