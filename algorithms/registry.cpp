@@ -31,6 +31,10 @@ std::vector<AlgorithmInfo> registry() {
   std::vector<AlgorithmInfo> entries = entries_of_rings_and_exchanges();
   for (auto* more : {&entries_of_trees_and_direct, &entries_of_levels_and_switches})
     for (AlgorithmInfo& info : more()) entries.push_back(std::move(info));
+  for (AlgorithmInfo& info : entries)
+    if (!info.forms.empty() &&
+        std::find(info.options.begin(), info.options.end(), "form") == info.options.end())
+      info.options.push_back("form");
   const auto place = [](const AlgorithmInfo& info) {
     return std::find(order.begin(), order.end(), info.name);
   };

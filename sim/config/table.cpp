@@ -232,8 +232,8 @@ Key algorithm_table(const Registries& registries) {
   Key result =
       table("algorithm", "what is run; one, or a list",
             {std::move(name),
-             automatic(integer("channels", 1, 1 << 10, "copies of the algorithm that share the data")),
-             automatic(integer("slices", 1, 1 << 16, "pieces that follow each other through the algorithm")),
+             automatic(integer("channels", 1, 64, "copies of the algorithm that share the data")),
+             automatic(integer("slices", 1, 1024, "pieces that follow each other through the algorithm")),
              with_default(integer("slots", 1, 1 << 20, "messages that a connection holds"), "8"),
              bandwidth("channel_bandwidth", "of one channel; not given: unlimited"), std::move(order),
              list_of(integer("levels", 1, ranks_max, "sizes of the groups, innermost first")),
