@@ -15,59 +15,12 @@
 // Streams: pipelined_tree.hpp, for tree 2 * channel + 0 or 1.
 #include <array>
 
+#include "algorithms/binary_trees.hpp"
 #include "algorithms/pipelined_tree.hpp"
 #include "algorithms/trees.hpp"
 
 namespace collsim::algorithms {
 namespace {
-
-// A vertex in a binary tree.
-struct Vertex {
-  std::int32_t parent = -1;
-  std::int32_t child_count = 0;
-  std::array<std::int32_t, 2> children{};
-  void add(std::int32_t child) { children[static_cast<std::size_t>(child_count++)] = child; }
-};
-
-// ncclGetBtree: the lowest set bit of a number is its height; 0 is the root and has one child.
-Vertex binary_tree(std::int32_t count, std::int32_t number) {
-  Vertex vertex;
-  std::int32_t bit = 1;
-  while (bit < count && (bit & number) == 0) bit <<= 1;
-  if (number == 0) {
-    if (count > 1) vertex.add(bit >> 1);
-    return vertex;
-  }
-  vertex.parent = (number ^ bit) | (bit << 1);
-  if (vertex.parent >= count) vertex.parent = number ^ bit;
-  const std::int32_t half = bit >> 1;
-  if (half == 0) return vertex;
-  vertex.add(number - half);
-  std::int32_t offset = half;
-  while (offset > 0 && number + offset >= count) offset >>= 1;
-  if (offset > 0) vertex.add(number + offset);
-  return vertex;
-}
-
-// The second tree is the first with the numbers from `fixed` on mirrored where they are even many, shifted by
-// one where they are odd many. fixed = 0 is ncclGetDtree.
-Vertex second_tree(std::int32_t count, std::int32_t number, std::int32_t fixed) {
-  const std::int32_t moved = count - fixed;
-  const bool mirror = moved % 2 == 0;
-  const auto back = [=](std::int32_t other) {
-    if (other < fixed) return other;
-    return fixed + (mirror ? moved - 1 - (other - fixed) : (other - fixed + 1) % moved);
-  };
-  const auto to = [=](std::int32_t other) {
-    if (other < fixed || mirror) return back(other);
-    return fixed + (other - fixed + moved - 1) % moved;
-  };
-  Vertex vertex = binary_tree(count, to(number));
-  if (vertex.parent >= 0) vertex.parent = back(vertex.parent);
-  for (std::int32_t i = 0; i < vertex.child_count; ++i)
-    vertex.children[static_cast<std::size_t>(i)] = back(vertex.children[static_cast<std::size_t>(i)]);
-  return vertex;
-}
 
 struct Trees {
   std::int32_t vertices;  // of a tree: nodes, or ranks
@@ -78,19 +31,19 @@ struct Trees {
   TreeStreams streams;
 
   std::int32_t head(std::int32_t tree) const { return heads[static_cast<std::size_t>(tree / 2)]; }
-  Vertex vertex(Rank rank, std::int32_t tree) const;
+  TreeVertex vertex(Rank rank, std::int32_t tree) const;
   std::int32_t chain_position(Rank rank, std::int32_t tree) const;
-  std::int32_t streams_in(Rank rank, std::int32_t tree, const Vertex& of_rank) const;
+  std::int32_t streams_in(Rank rank, std::int32_t tree, const TreeVertex& of_rank) const;
   std::int32_t stream_count(Rank rank) const;
-  TreePlace place(Rank rank, std::int32_t tree, const Vertex& of_rank) const;
+  TreePlace place(Rank rank, std::int32_t tree, const TreeVertex& of_rank) const;
   void bind(Rank rank, std::int32_t stream, Binding& binding) const;
 };
 
 // The vertex of `rank` in tree 0 or 1 of every channel, in numbers relative to the root.
-Vertex Trees::vertex(Rank rank, std::int32_t tree) const {
+TreeVertex Trees::vertex(Rank rank, std::int32_t tree) const {
   const std::int32_t own = rank / chain;
   const std::int32_t number = root < 0 ? own : (own - root / chain + vertices) % vertices;
-  return tree == 0 ? binary_tree(vertices, number) : second_tree(vertices, number, root < 0 ? 0 : 1);
+  return vertex_of_tree(tree, vertices, number, root < 0 ? 0 : 1);
 }
 
 std::int32_t Trees::chain_position(Rank rank, std::int32_t tree) const {
@@ -99,7 +52,7 @@ std::int32_t Trees::chain_position(Rank rank, std::int32_t tree) const {
   return (rank % chain - start + chain) % chain;
 }
 
-std::int32_t Trees::streams_in(Rank rank, std::int32_t tree, const Vertex& of_rank) const {
+std::int32_t Trees::streams_in(Rank rank, std::int32_t tree, const TreeVertex& of_rank) const {
   const std::int32_t position = chain_position(rank, tree);
   const std::int32_t children =
       (rank % chain == head(tree) ? of_rank.child_count : 0) + (position + 1 < chain ? 1 : 0);
@@ -107,14 +60,14 @@ std::int32_t Trees::streams_in(Rank rank, std::int32_t tree, const Vertex& of_ra
 }
 
 std::int32_t Trees::stream_count(Rank rank) const {
-  const std::array<Vertex, 2> of_rank = {vertex(rank, 0), vertex(rank, 1)};
+  const std::array<TreeVertex, 2> of_rank = {vertex(rank, 0), vertex(rank, 1)};
   std::int32_t count = 0;
   for (std::int32_t tree = 0; tree < 2 * channels; ++tree)
     count += streams_in(rank, tree, of_rank[tree % 2 == 0 ? 0 : 1]);
   return count;
 }
 
-TreePlace Trees::place(Rank rank, std::int32_t tree, const Vertex& of_rank) const {
+TreePlace Trees::place(Rank rank, std::int32_t tree, const TreeVertex& of_rank) const {
   const std::int32_t position = chain_position(rank, tree);
   const std::int32_t start = rank - rank % chain;
   const std::int32_t first = root < 0 ? 0 : root / chain;  // the vertex of number 0
@@ -125,14 +78,13 @@ TreePlace Trees::place(Rank rank, std::int32_t tree, const Vertex& of_rank) cons
   else if (of_rank.parent >= 0)
     place.parent = head_of(of_rank.parent);
   if (rank % chain == head(tree))
-    for (std::int32_t i = 0; i < of_rank.child_count; ++i)
-      place.children.push_back(head_of(of_rank.children[static_cast<std::size_t>(i)]));
+    for (const std::int32_t child : of_rank.children()) place.children.push_back(head_of(child));
   if (position + 1 < chain) place.children.push_back(start + (rank % chain + 1) % chain);
   return place;
 }
 
 void Trees::bind(Rank rank, std::int32_t stream, Binding& binding) const {
-  const std::array<Vertex, 2> of_rank = {vertex(rank, 0), vertex(rank, 1)};
+  const std::array<TreeVertex, 2> of_rank = {vertex(rank, 0), vertex(rank, 1)};
   std::int32_t first = 0;  // stream of the current tree
   std::int32_t tree = 0;
   while (true) {

@@ -10,6 +10,7 @@
 // GPU g of the node, (nodes + node) * G + g = multicast from it; every trip aggregates both halves.
 #include <algorithm>
 
+#include "algorithms/binary_trees.hpp"
 #include "algorithms/common.hpp"
 #include "algorithms/levels.hpp"
 #include "algorithms/rank_streams.hpp"
@@ -35,42 +36,6 @@ struct Ready {
   std::int64_t offset = 0;
   std::int64_t stride = 0;
 };
-
-struct TreeVertex {
-  std::int32_t parent = -1;
-  std::vector<std::int32_t> children;
-};
-
-// ncclGetBtree: the lowest set bit of a number is its height; 0 is the root and has one child.
-TreeVertex vertex_of_first(std::int32_t count, std::int32_t number) {
-  TreeVertex vertex;
-  std::int32_t bit = 1;
-  while (bit < count && (bit & number) == 0) bit <<= 1;
-  if (number == 0) {
-    if (count > 1) vertex.children.push_back(bit >> 1);
-    return vertex;
-  }
-  vertex.parent = (number ^ bit) | (bit << 1);
-  if (vertex.parent >= count) vertex.parent = number ^ bit;
-  std::int32_t offset = bit >> 1;
-  if (offset > 0) vertex.children.push_back(number - offset);
-  while (offset > 0 && number + offset >= count) offset >>= 1;
-  if (offset > 0) vertex.children.push_back(number + offset);
-  return vertex;
-}
-
-// ncclGetDtree: the second tree is mirrored for even counts, shifted by one for odd ones.
-TreeVertex vertex_of(std::int32_t count, std::int32_t number, std::int32_t tree) {
-  if (tree == 0) return vertex_of_first(count, number);
-  const bool mirror = count % 2 == 0;
-  TreeVertex vertex = vertex_of_first(count, mirror ? count - 1 - number : (number + count - 1) % count);
-  const auto back = [count, mirror](std::int32_t& other) {
-    other = mirror ? count - 1 - other : (other + 1) % count;
-  };
-  if (vertex.parent >= 0) back(vertex.parent);
-  for (std::int32_t& child : vertex.children) back(child);
-  return vertex;
-}
 
 // Keys: role, children (add_children), then offset and stride of one or two streams waited for.
 struct NvlsTreePlan {
@@ -106,14 +71,14 @@ struct NvlsTreePlan {
   // The streams of a head in one tree. `ready`: its half of the block is the node's sum. Returns what the
   // result is complete with.
   Ready visit_tree(Rank rank, std::int32_t tree, const Ready& ready, RankStreams& streams) const {
-    const TreeVertex vertex = vertex_of(nodes, rank / gpus, tree);
-    const auto children = static_cast<std::int64_t>(vertex.children.size());
+    const TreeVertex vertex = vertex_of_tree(tree, nodes, rank / gpus);
+    const auto children = std::int64_t{vertex.child_count};
     Ready done = ready;
     if (children > 0) {
       const std::int32_t stream =
           streams.add({add_children, children, ready.offset, ready.stride, 0, 0}, [&](Binding& binding) {
             binding.bases = {std::int64_t{tree} * slices, rank % gpus};
-            for (const std::int32_t child : vertex.children)
+            for (const std::int32_t child : vertex.children())
               binding.peers.push_back(Peer{child * gpus + rank % gpus, tree});
             wait(binding, ready, {});
           });
@@ -123,7 +88,7 @@ struct NvlsTreePlan {
       const std::int32_t up = add_message(streams, send, tree, rank, vertex.parent, done);
       done = {add_message(streams, receive, tree, rank, vertex.parent, {up, 0, 1}), 0, 1};
     }
-    for (const std::int32_t child : vertex.children) add_message(streams, send, tree, rank, child, done);
+    for (const std::int32_t child : vertex.children()) add_message(streams, send, tree, rank, child, done);
     return done;
   }
 
@@ -204,12 +169,12 @@ std::int32_t slices_automatic(const Collective& collective, const Placement& pla
 // Every key appears in the root, an inner vertex of two children, of one, or a leaf of one of the trees.
 std::vector<Rank> samples_of(const NvlsTreePlan& plan) {
   std::vector<Rank> samples;
-  std::vector<std::array<std::size_t, 4>> seen;
+  std::vector<std::array<std::int32_t, 4>> seen;
   for (std::int32_t node = 0; node < plan.nodes; ++node) {
-    const TreeVertex first = vertex_of(plan.nodes, node, 0);
-    const TreeVertex second = vertex_of(plan.nodes, node, 1);
-    const std::array<std::size_t, 4> kind = {first.children.size(), first.parent >= 0 ? 1U : 0U,
-                                             second.children.size(), second.parent >= 0 ? 1U : 0U};
+    const TreeVertex first = vertex_of_tree(0, plan.nodes, node);
+    const TreeVertex second = vertex_of_tree(1, plan.nodes, node);
+    const std::array<std::int32_t, 4> kind = {first.child_count, first.parent >= 0 ? 1 : 0,
+                                              second.child_count, second.parent >= 0 ? 1 : 0};
     if (std::find(seen.begin(), seen.end(), kind) != seen.end()) continue;
     seen.push_back(kind);
     samples.push_back(node * plan.gpus);
