@@ -63,7 +63,9 @@ void swept_only(benchmark::State& state, const std::string& name) {
 void plain(benchmark::State& state, const std::string& name) {
   run(state, name, cluster_of(static_cast<std::int32_t>(state.range(0) / 8)), Shortcuts::plain);
 }
-void torus_of_131072(benchmark::State& state) { run(state, "cascade", torus(), Shortcuts::automatic); }
+void torus_of_131072(benchmark::State& state, const std::string& name) {
+  run(state, name, torus(), Shortcuts::automatic);
+}
 
 void ranks(benchmark::internal::Benchmark* bench, std::int64_t last) {
   for (std::int64_t count = 64; count <= last; count *= 8) bench->Arg(count);
@@ -72,6 +74,10 @@ void ranks(benchmark::internal::Benchmark* bench, std::int64_t last) {
 void all_ranks(benchmark::internal::Benchmark* bench) {
   ranks(bench, 32'768);
   bench->Arg(131'072);
+}
+void only_131072(benchmark::internal::Benchmark* bench) {
+  bench->Arg(131'072);
+  bench->Unit(benchmark::kMillisecond);
 }
 void some_ranks(benchmark::internal::Benchmark* bench) { ranks(bench, 4'096); }
 
@@ -86,6 +92,11 @@ BENCHMARK_CAPTURE(shortest, binomial_tree, "binomial_tree")->Apply(all_ranks);
 BENCHMARK_CAPTURE(plain, binomial_tree, "binomial_tree")->Apply(some_ranks);
 BENCHMARK_CAPTURE(shortest, sharp, "sharp")->Apply(all_ranks);
 BENCHMARK_CAPTURE(plain, sharp, "sharp")->Apply(some_ranks);
-BENCHMARK(torus_of_131072)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(shortest, two_shot, "two_shot")->Apply(only_131072);
+BENCHMARK_CAPTURE(shortest, hierarchical, "hierarchical")->Apply(only_131072);
+BENCHMARK_CAPTURE(shortest, recursive_doubling, "recursive_doubling")->Apply(only_131072);
+BENCHMARK_CAPTURE(shortest, rabenseifner, "rabenseifner")->Apply(only_131072);
+BENCHMARK_CAPTURE(torus_of_131072, cascade, "cascade")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(torus_of_131072, torus_bucket, "torus_bucket")->Unit(benchmark::kMillisecond);
 
 }  // namespace
