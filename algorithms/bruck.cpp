@@ -6,15 +6,12 @@
 //             are. At the end the blocks are turned into place. A barrier (dissemination: Hensgen, Finkel,
 //             Manber, IJPP 17(1), 1988) is the all-gather of nothing.
 // Reduce-     scatter is the same backwards in time: what was received is sent and what was sent is received
-// and
-//             added.
+//             and added.
 // All-to-all  Scratch block i begins as the part for rank r + i. In round j all blocks with digit j of i
-// equal
-//             to v go v d ranks on, packed into one message; then block i is that of rank r - i.
+//             equal to v go v d ranks on, packed into one message; then block i is that of rank r - i.
 // Streams     0 sends, 1 receives and copies. A send waits only for the receives of what it sends.
-// Time        on a port a rank, k = 2: ceil(log2 N) latencies + (N-1)/N S/B, all-to-all ceil(log2 N) (latency
-// +
-//             about S/(2B)); the latency of a round whose data was there before is hidden.
+// Time        on a port a rank, k = 2: ceil(log2 N) latencies + (N-1)/N S/B, all-to-all ceil(log2 N)
+//             (latency + about S/(2B)); the latency of a round whose data was there before is hidden.
 #include <algorithm>
 
 #include "algorithms/butterfly.hpp"

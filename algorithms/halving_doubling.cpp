@@ -4,11 +4,10 @@
 //
 // Chunks      The vector has as many as the largest power of two p <= N.
 // Blocks      Ranks are split by the binary digits of N, the largest group first. Every group of 2^a ranks
-// does a
-//             reduce-scatter among itself, distances 1, 2, 4, ..: position q (the rank in its group with a
-//             bits reversed) ends with chunks q p/2^a and up. Then sums go up: the smallest group gives its
-//             chunks to the next larger one, in 2^(b-a) messages a rank, and so on; the largest has the sums
-//             of all. They come down the same way, and every group gathers.
+//             does a reduce-scatter among itself, distances 1, 2, 4, ..: position q (the rank in its group
+//             with a bits reversed) ends with chunks q p/2^a and up. Then sums go up: the smallest group
+//             gives its chunks to the next larger one, in 2^(b-a) messages a rank, and so on; the largest
+//             has the sums of all. They come down the same way, and every group gathers.
 // Powers      of two are one group: rabenseifner's schedule.
 // Streams     One a rank. Bytes out of a rank: at most about 2 S, and up to S less or more by the groups.
 #include <algorithm>

@@ -2,13 +2,12 @@
 //
 // Refuted by (errors)
 //   before it runs    chunks outside their buffers; writes to the input of a call out of place; a step
-//   without
-//                     the peer it needs; two thread blocks on one connection; sends and receives that do not
-//                     pair up, in number or in chunks; dependencies on what is not there or never tells
+//                     without the peer it needs; two thread blocks on one connection; sends and receives
+//                     that do not pair up, in number or in chunks; dependencies on what is not there or
+//                     never tells
 //   while it runs     a deadlock with the given slots, as the cycle of steps that wait for each other
 //   by its data       a result that does not hold each contribution exactly once, with the steps that spoil
-//   it;
-//                     a chunk that is read or overwritten while another thread block may still need it
+//                     it; a chunk that is read or overwritten while another thread block may still need it
 // Warned of           limits and misreadings of NCCL, ignored fields that point outside, work for nothing
 //
 // A file for calls in place and out of place is checked as both. What is refuted before it runs is not run,

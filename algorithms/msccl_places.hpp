@@ -1,11 +1,10 @@
 // MscclPlaces: where the chunks of a file lie in memory, with the aliases of a call in place or out of place.
 // Internal to the msccl files.
 //
-//   collective                        chunks of i  chunks of o   in place
-//   allreduce, reduce, broadcast,     n            n             i and o are the same
-//   alltoall
-//   allgather, gather                 n / ngpus    n             i of gpu g is o[g * n / ngpus ...]
-//   reducescatter, scatter            n            n / ngpus     o of gpu g is i[g * n / ngpus ...]
+//   collective                               chunks of i  chunks of o   in place
+//   allreduce, reduce, broadcast, alltoall   n            n             i and o are the same
+//   allgather, gather                        n / ngpus    n             i of gpu g is o[g * n / ngpus ...]
+//   reducescatter, scatter                   n            n / ngpus     o of gpu g is i[g * n / ngpus ...]
 // with n = nchunksperloop. A file may declare fewer (0 in place: the part of the other buffer); NCCL compares
 // offsets with what is declared, data lies as above.
 //

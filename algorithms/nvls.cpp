@@ -1,9 +1,9 @@
 // NVLS: collectives by the switches inside one node (NVLink SHARP).
 //
 //   all_reduce      For part i of N the switch pulls the part from all N GPUs, and multicasts the sum that
-//   GPU
-//                   i writes back; a GPU's link carries (N+1)/N of the vector each way (NVIDIA/nccl-tests
-//                   pull request 239). One aggregation for all parts. A barrier is an all-reduce of nothing.
+//                   GPU i writes back; a GPU's link carries (N+1)/N of the vector each way
+//                   (NVIDIA/nccl-tests pull request 239). One aggregation for all parts. A barrier is an
+//                   all-reduce of nothing.
 //   reduce_scatter  The first half: S out of every GPU, S/N in. One aggregation a part.
 //   all_gather      The second half: S/N out, S in. One aggregation a part.
 //   broadcast       A multicast from the root, which sends S and as a member of the group gets it back.

@@ -2,11 +2,10 @@
 // 2506.20252; NCCL src/include/collectives.h, PatAGAlgorithm and PatRSAlgorithm), fully aggregated.
 //
 // All-gather  N shifted binomial trees at once. The part of rank r + s reaches r from r + lowbit(s), which
-// had
-//             it as its own offset s - lowbit(s). Dimensions d go from high to low: with d, rank r gets from
-//             r + d, in one message, all offsets s with lowbit(s) = d below N. So the far message carries one
-//             part and the message to the neighbour half of all. Reduce-scatter is the same backwards in
-//             time.
+//             had it as its own offset s - lowbit(s). Dimensions d go from high to low: with d, rank r gets
+//             from r + d, in one message, all offsets s with lowbit(s) = d below N. So the far message
+//             carries one part and the message to the neighbour half of all. Reduce-scatter is the same
+//             backwards in time.
 // Scratch     Block i is for offset order[i]. What is sent with d, the multiples of 2d below N - d, must lie
 //             together, and what is received, the same plus d, in the same order. order(N): let E be twice
 //             order(ceil(N/2)), the even offsets, with the largest of them first. N even: all of E plus 1,

@@ -3,8 +3,7 @@
 // it is recursive multiplying: k - 1 peers a round (Open UCX UCC, tl/ucp allreduce_knomial.c).
 //
 // All-reduce  the whole vector in each of log_k N rounds (full_vector_exchange.hpp); a barrier is an
-// all-reduce
-//             of nothing.
+//             all-reduce of nothing.
 // All-gather  what a rank has so far (butterfly_exchange.hpp).
 // Form        fold: where N is no power, the extra ranks are the even ones below 2e (MPICH). proxy: the odd
 //             ones (UCC). Parts are always folded as butterfly.hpp says.

@@ -1,16 +1,16 @@
 // Swing: a butterfly whose peers swing to and fro, for rings and tori (De Sensi et al., NSDI 2024).
 //
 // In step s an even rank r talks to r + rho(s), an odd one to r - rho(s), with rho(s) = (1 - (-2)^(s+1)) / 3
-// = 1, -1, 3, -5, ..: distances grow as 2^(s+1)/3, not 2^s, so that fewer messages share a link. Copies A
-// copy of the algorithm works on a piece of the vector (channel). On a torus of D sides, copy c
+// = 1, -1, 3, -5, ..: distances grow as 2^(s+1)/3, not 2^s, so that fewer messages share a link.
+//
+// Copies      A copy of the algorithm works on a piece of the vector (channel). On a torus of D sides, copy c
 //             begins with side c mod D and takes the sides in turn; copies from D on swing the other way, so
 //             that 2D copies use all links of a node. Left to itself: 2D on a torus or mesh, else 1.
 // Sides       are those of the torus where a node has one GPU and every side is a power of two; else there is
 //             one side, the largest power of two of ranks, and every other rank is stood in for by a
 //             neighbour (butterfly.hpp), also for odd N. (The paper sends what an odd rank needs directly.)
 // Form        bandwidth: reduce-scatter and all-gather (butterfly_exchange.hpp). latency: all of the vector
-// in
-//             each step, two buffers in turn as in recursive_doubling.cpp.
+//             in each step, two buffers in turn as in recursive_doubling.cpp.
 // Blocks      After step s rank r is responsible for all ranks that it still reaches: those that are like it
 //             modulo 2^(s+1) if as even as it, and like its peer of step s + 1 if not. So the half that a
 //             rank keeps in step s is named by bit s + 1 of the even one of the two, and in the last step by

@@ -4,8 +4,7 @@
 // Threads     Points are independent. The proof of a structure is made once and shared. The sizes of an
 //             algorithm share Simulators (workplan.hpp).
 // Limits      A point that would take too long, or that runs out of memory, has status limit and a reason;
-// the
-//             others still run.
+//             the others still run.
 #pragma once
 
 #include <cstddef>

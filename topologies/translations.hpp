@@ -1,8 +1,7 @@
 // Which translations of the ranks are symmetries of a cluster (Topology::Parts::translations).
 //
 // rotation      One node of GPUs on one plane of NVSwitches, or nodes of one GPU on one switch: routes go
-// over
-//               the link of the source and the link of the target, whichever they are.
+//               over the link of the source and the link of the target, whichever they are.
 // exclusive_or  Node, NIC and GPU numbers, leaves, pods and ports are all groups of bits of the rank number,
 //               where every count is a power of two and every switch that is used is full: r XOR g then moves
 //               each of them by the same bits of g, and every part of a route (leaf of the source, port by

@@ -1,8 +1,7 @@
 // Document: YAML text as a tree of nodes that know where they were written. Says nothing of their meaning.
 //
 // Aliases     Shared subtrees (a node may be reached twice); one that contains itself is an error, so the
-// tree
-//             has no cycle.
+//             tree has no cycle.
 // Errors      Not YAML, repeated keys, merge keys, tags, keys that are no names, several documents, control
 //             characters, nesting beyond 64 levels, more than 16 MiB or 1,000,000 values. A document is
 //             returned only if the text is YAML; repeated keys and the like are reported beside it.

@@ -13,22 +13,20 @@
 //
 // Only what an event touches is solved again:
 //   - A flow alone could use its solo rate, the smallest capacity on its route. A resource whose flows' solo
-//   rates sum
-//     to no more than its capacity is slack: it can bind nobody, and connects nobody. A flow that meets only
-//     slack resources drains at its solo rate and disturbs no other flow.
+//     rates sum to no more than its capacity is slack: it can bind nobody, and connects nobody. A flow that
+//     meets only slack resources drains at its solo rate and disturbs no other flow.
 //   - freeze() drops the resources that are slack whatever drains (sum over exclusive keys of the largest
-//   solo rate
-//     <= capacity) from all routes.
+//     solo rate <= capacity) from all routes.
 //   - Elsewhere the connected component of contended resources and their flows is solved.
 //
 // Classes. A flow may stand for a class of flows that always drain alike: it then uses `weight` shares of a
 // resource, the number of flows of the class on it. All of the above holds with flows counted by weight.
 //
-// Complexity  start and finish O(route); settle O(component * log(component)), O(1) a flow where nothing is
-// contended.
-//             Memory O(sum of routes). Nothing is allocated after freeze() but the growth of work lists.
-// Limits      Fewer than 10^6 flows on one resource are treated exactly as slack or not; more count as
-// contended.
+// Complexity  start and finish O(route); settle O(component * log(component)), O(1) a flow where nothing
+//             is contended. Memory O(sum of routes). Nothing is allocated after freeze() but the growth of
+//             work lists.
+// Limits      Fewer than 10^6 flows on one resource are treated exactly as slack or not; more count
+//             as contended.
 #pragma once
 
 #include <cstdint>
