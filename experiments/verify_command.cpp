@@ -136,6 +136,26 @@ AlgorithmRequest request_of(const VerifyCommand& command, const Options& options
       .experiment->algorithms.front();
 }
 
+// A barrier has the size 0, said or not; all others 1 MiB unless one is said.
+void set_size(const std::string& words, Collective& collective) {
+  const bool barrier = collective.kind == CollectiveKind::barrier;
+  collective.bytes = Bytes(barrier ? 0 : bytes_default);
+  if (words.empty()) return;
+  const auto size = bytes_from_text(words);
+  if (const auto* error = std::get_if<QuantityError>(&size)) {
+    stop_with(command_line_error("--size", error->message, error->expected, error->hint));
+  }
+  collective.bytes = std::get<Bytes>(size);
+  if (barrier && collective.bytes != Bytes(0))
+    stop_with(command_line_error("--size", "a barrier moves no data", "no size, or 0 B", ""));
+  const int element = element_bytes(collective.datatype);
+  if (collective.bytes.count() % element != 0) {
+    stop_with(command_line_error(
+        "--size", std::to_string(collective.bytes.count()) + " B is no whole number of elements",
+        "a multiple of " + std::to_string(element) + " B", ""));
+  }
+}
+
 Collective collective_of(const ClusterWords& words, const algorithms::AlgorithmInfo& info) {
   Collective collective;
   collective.kind = info.collectives.front();
@@ -149,19 +169,7 @@ Collective collective_of(const ClusterWords& words, const algorithms::AlgorithmI
     }
     collective.kind = *kind;
   }
-  collective.bytes = Bytes(bytes_default);
-  if (words.sizes.empty()) return collective;
-  const auto size = bytes_from_text(words.sizes);
-  if (const auto* error = std::get_if<QuantityError>(&size)) {
-    stop_with(command_line_error("--size", error->message, error->expected, error->hint));
-  }
-  collective.bytes = std::get<Bytes>(size);
-  const int element = element_bytes(collective.datatype);
-  if (collective.bytes.count() % element != 0) {
-    stop_with(command_line_error(
-        "--size", std::to_string(collective.bytes.count()) + " B is no whole number of elements",
-        "a multiple of " + std::to_string(element) + " B", ""));
-  }
+  set_size(words.sizes, collective);
   return collective;
 }
 
@@ -185,7 +193,7 @@ std::vector<Verdict> on_given_cluster(const VerifyCommand& command, const Algori
                                       const Options& options) {
   ClusterWords words = command.words;
   words.algorithms = command.algorithm;
-  if (words.sizes.empty()) words.sizes = "1 MiB";
+  if (words.sizes.empty() && words.collective != name_of(CollectiveKind::barrier)) words.sizes = "1 MiB";
   std::vector<Override> overrides;
   for (const Override& each : overrides_of(options))
     if (each.key.rfind("algorithm.", 0) != 0) overrides.push_back(each);

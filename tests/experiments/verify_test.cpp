@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/experiments/program_runner.hpp"
 
@@ -75,6 +76,31 @@ TEST_CASE("verify sweeps an algorithm with options, and each collective of it") 
   run = folder.run({"verify", "auto", "--ranks", "4"});
   CHECK(run.exit_code == 65);
   CHECK(run.err.find("'auto' chooses an algorithm and is none") != std::string::npos);
+}
+
+TEST_CASE("verify proves barriers, which have no size") {
+  const WorkFolder folder;
+  for (const char* name : {"ring", "tree", "recursive_doubling", "bruck", "one_shot", "nvls"}) {
+    CAPTURE(name);
+    const Run run = folder.run({"verify", name, "--collective", "barrier", "--ranks", "1-9,16"});
+    CHECK(run.out.find("# 10 of 10 proven\n") != std::string::npos);
+  }
+  // Dissemination: each of 8 tells the ranks at distances 1, 2 and 4.
+  CHECK(folder.run({"verify", "bruck", "--collective", "barrier", "--ranks", "8"}).out ==
+        "bruck on 8 ranks (1 node of 8): proven, 24 messages\n");
+  CHECK(
+      folder.run({"verify", "ring", "--collective", "barrier", "--ranks", "8", "--size", "0 B"}).exit_code ==
+      0);
+  CHECK(folder.run({"verify", "ring", "--collective", "barrier", "--cluster", "dgx-h100", "--nodes", "1"})
+            .exit_code == 0);
+  for (const std::vector<std::string>& where :
+       {std::vector<std::string>{"--ranks", "8"}, {"--cluster", "dgx-h100", "--nodes", "1"}}) {
+    std::vector<std::string> words = {"verify", "ring", "--collective", "barrier", "--size", "4 KiB"};
+    words.insert(words.end(), where.begin(), where.end());
+    const Run run = folder.run(words);
+    CHECK(run.exit_code == 65);
+    CHECK(run.err.find("a barrier moves no data\n  expected no size, or 0 B") != std::string::npos);
+  }
 }
 
 TEST_CASE("verify says what it does not know") {
