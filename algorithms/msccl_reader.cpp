@@ -79,7 +79,7 @@ class Reader {
   void start_step();
   void end_gpu();
   void finish();
-  bool count_steps();
+  void stop(std::string text, std::string expected);
 
   std::optional<std::string_view> value_of(std::string_view name) const;
   std::optional<std::string_view> required(const std::string& name);
@@ -107,6 +107,7 @@ class Reader {
   Level level_ = Level::document;
   std::int64_t ignored_depth_ = 0;  // elements open inside an ignored one
   std::int64_t steps_ = 0;
+  std::int64_t tb_count_ = 0;
   bool seen_ = false;  // an algo
   bool stopped_ = false;
   MscclFinding::Place place_;
@@ -154,11 +155,8 @@ std::variant<MscclFile, std::vector<MscclFinding>> Reader::read() {
 void Reader::start(std::string_view element, const char** attributes) {
   if (stopped_) return;
   if (ignored_depth_ > 0) {
-    if (++ignored_depth_ > MscclLimits::depth) {
-      fail("elements are nested too deeply", "at most " + std::to_string(MscclLimits::depth) + " levels");
-      stopped_ = true;
-      XML_StopParser(parser_.get(), XML_FALSE);
-    }
+    if (++ignored_depth_ > MscclLimits::depth)
+      stop("elements are nested too deeply", "at most " + std::to_string(MscclLimits::depth) + " levels");
     return;
   }
   element_ = element;
@@ -220,9 +218,7 @@ void Reader::declaration() {
 
 void Reader::document_type() {
   place_ = {};
-  fail("a document type declaration (<!DOCTYPE ...>)", "none: entities are not expanded");
-  stopped_ = true;
-  XML_StopParser(parser_.get(), XML_FALSE);
+  stop("a document type declaration (<!DOCTYPE ...>)", "none: entities are not expanded");
 }
 
 void Reader::start_algo() {
@@ -286,6 +282,9 @@ void Reader::start_gpu() {
 
 void Reader::start_tb() {
   place_.tb = -1;
+  if (++tb_count_ > MscclLimits::tbs)
+    return stop("there are more thread blocks than can be checked",
+                "at most " + std::to_string(MscclLimits::tbs) + " in a file");
   know(attributes_of_tb);
   MscclThreadBlock tb;
   tb.line = place_.line;
@@ -303,13 +302,9 @@ void Reader::start_tb() {
 void Reader::start_step() {
   MscclThreadBlock& tb = tbs_.back().second;
   place_.step = static_cast<std::int32_t>(tb.steps.size());
-  if (++steps_ > MscclLimits::steps) {
-    fail("there are more steps than can be checked",
-         "at most " + std::to_string(MscclLimits::steps) + " in a file");
-    stopped_ = true;
-    XML_StopParser(parser_.get(), XML_FALSE);
-    return;
-  }
+  if (++steps_ > MscclLimits::steps)
+    return stop("there are more steps than can be checked",
+                "at most " + std::to_string(MscclLimits::steps) + " in a file");
   know(attributes_of_step);
   MscclStep step;
   step.line = place_.line;
@@ -458,6 +453,13 @@ void Reader::fail(std::string text, std::string expected, std::string hint, std:
   finding.expected = std::move(expected);
   finding.hint = std::move(hint);
   if (errors_.size() < kept_max || stopped_) return;
+  stopped_ = true;
+  XML_StopParser(parser_.get(), XML_FALSE);
+}
+
+// The last finding.
+void Reader::stop(std::string text, std::string expected) {
+  fail(std::move(text), std::move(expected));
   stopped_ = true;
   XML_StopParser(parser_.get(), XML_FALSE);
 }

@@ -24,6 +24,7 @@ struct MscclLimits {
   static constexpr std::int64_t text_bytes = std::int64_t{32} << 20;
   static constexpr std::int64_t gpus = 4096;
   static constexpr std::int64_t steps = std::int64_t{1} << 18;
+  static constexpr std::int64_t tbs = std::int64_t{1} << 17;     // also without steps
   static constexpr std::int64_t chunks = std::int64_t{1} << 20;  // of one buffer
   // Chunks of the vectors and the scratch of all gpus together.
   static constexpr std::int64_t cells = std::int64_t{1} << 22;

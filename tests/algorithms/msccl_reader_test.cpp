@@ -175,6 +175,25 @@ TEST_CASE("Hostile MSCCL files end in a finding") {
   CHECK(failure_of(std::string("\xff\xfe\x00<", 4)).find("no well-formed XML") != std::string::npos);
 }
 
+TEST_CASE("An MSCCL file of too many thread blocks ends in a finding, with or without steps") {
+  std::string tbs;
+  for (int i = 0; i < MscclLimits::tbs; ++i)
+    tbs += "<tb id=\"" + std::to_string(i) + "\" send=\"-1\" recv=\"-1\" chan=\"0\"/>\n";
+  const auto text = [](const std::string& all) {
+    return algo("allreduce", 2, 1, 1, true, false, gpu(0, 1, 1, 0, all) + gpu(1, 1, 1, 0, ""));
+  };
+  CHECK(failure_of(text(tbs)).empty());
+  const std::string more = text(tbs + tb(static_cast<int>(MscclLimits::tbs), -1, -1, 0, {}));
+  CHECK(
+      failure_of(more) ==
+      "131075:1: gpu 0: there are more thread blocks than can be checked; expected at most 131072 in a file");
+  // Of all gpus together.
+  const std::string other =
+      algo("allreduce", 2, 1, 1, true, false, gpu(0, 1, 1, 0, tbs) + gpu(1, 1, 1, 0, tb(0, -1, -1, 0, {})));
+  CHECK(failure_of(other).find("gpu 1: there are more thread blocks than can be checked") !=
+        std::string::npos);
+}
+
 TEST_CASE("The reader of MSCCL files gives up after twenty errors, and keeps twenty warnings") {
   std::vector<std::string> steps;
   for (int i = 0; i < 100; ++i) steps.push_back(step("bad", "i", 0, "i", 0));
