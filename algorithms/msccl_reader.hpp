@@ -29,10 +29,10 @@ struct MscclLimits {
   // Chunks of the vectors and the scratch of all gpus together.
   static constexpr std::int64_t cells = std::int64_t{1} << 22;
   static constexpr std::int64_t depth = 64;  // of elements that are ignored
-  // Of a file that is run: chunks that all steps together move, and over all gpus the sum of steps times the
-  // steps of its longest thread block.
+  // Of a file that is run: chunks that all steps together move, and over all gpus the sum of the square of
+  // the steps, which following what each waits for may take.
   static constexpr std::int64_t moves = std::int64_t{1} << 25;
-  static constexpr std::int64_t searches = std::int64_t{1} << 30;
+  static constexpr std::int64_t searches = std::int64_t{1} << 29;
 };
 
 std::variant<MscclFile, std::vector<MscclFinding>> read_msccl(std::string_view text);

@@ -147,17 +147,13 @@ class Builder {
   std::vector<std::vector<std::vector<std::int64_t>>> last_;  // [gpu][tb][step]
 };
 
-// Following the waits of one access to another may visit the steps of a thread block.
+// Following the waits of one access to another may visit all steps of the gpu.
 std::int64_t longest_searches(const MscclFile& file) {
   std::int64_t searches = 0;
   for (const MscclGpu& gpu : file.gpus) {
     std::int64_t steps = 0;
-    std::size_t longest = 0;
-    for (const MscclThreadBlock& tb : gpu.tbs) {
-      steps += static_cast<std::int64_t>(tb.steps.size());
-      longest = std::max(longest, tb.steps.size());
-    }
-    searches += steps * static_cast<std::int64_t>(longest);
+    for (const MscclThreadBlock& tb : gpu.tbs) steps += static_cast<std::int64_t>(tb.steps.size());
+    searches += steps * steps;
   }
   return searches;
 }
@@ -210,7 +206,7 @@ std::optional<Impossible> mismatch(const MscclFile& file, const Collective& coll
     return Impossible{"the steps move " + std::to_string(moves_of(file)) + " chunks; at most " +
                       std::to_string(MscclLimits::moves) + " can be followed"};
   if (longest_searches(file) > MscclLimits::searches)
-    return Impossible{"the thread blocks are too long to be followed"};
+    return Impossible{"the gpus have too many steps to follow what each of them waits for"};
   return std::nullopt;
 }
 
