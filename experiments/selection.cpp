@@ -9,6 +9,7 @@
 #include "algorithms/nccl_model.hpp"
 #include "experiments/schedules.hpp"
 #include "sim/core/check.hpp"
+#include "sim/execution/translated.hpp"
 
 namespace collsim::program {
 namespace {
@@ -16,7 +17,16 @@ namespace {
 using algorithms::AlgorithmInfo;
 
 // Above so many ranks the routes and classes of all candidates are too much to keep from size to size.
-constexpr std::int32_t kept_ranks_max = 4096;
+constexpr std::int32_t kept_ranks_max = 256;
+// Above so many ranks packing a forest may take seconds.
+constexpr std::int32_t synthesized_ranks_max = 16;
+
+// What a candidate takes, by rough rates of one core. Those of messages are as in Simulator::estimate(),
+// whose whole seconds are too coarse to be added up. In whole numbers, so that what is left out depends on
+// the question alone.
+constexpr std::int64_t connections_a_millisecond = 300;
+constexpr std::int64_t swept_a_millisecond = 400'000;
+constexpr std::int64_t by_events_a_millisecond = 1'500;
 
 bool has(const AlgorithmInfo& info, CollectiveKind kind) {
   return std::find(info.collectives.begin(), info.collectives.end(), kind) != info.collectives.end();
@@ -28,7 +38,7 @@ bool takes(const AlgorithmInfo& info, std::string_view option) {
 std::vector<AlgorithmInfo> infos() {
   AlgorithmInfo automatic;
   automatic.name = "auto";
-  automatic.summary = "the fastest of all by simulation, size by size";
+  automatic.summary = "the fastest by simulation, size by size; synthesized up to 16 ranks";
   automatic.source = "the simulation itself";
   automatic.collectives = collective_kinds();
   AlgorithmInfo nccl;
@@ -43,7 +53,7 @@ std::vector<AlgorithmInfo> infos() {
 }
 
 // Every algorithm of the registry that does the collective, in each of its forms; the default form first.
-std::vector<AlgorithmRequest> candidates_for(CollectiveKind kind) {
+std::vector<AlgorithmRequest> candidates_for(CollectiveKind kind, std::int32_t ranks) {
   std::vector<AlgorithmRequest> requests;
   for (const AlgorithmInfo& info : algorithms::all()) {
     if (!has(info, kind)) continue;
@@ -53,19 +63,32 @@ std::vector<AlgorithmRequest> candidates_for(CollectiveKind kind) {
       requests.back().options.form = info.forms[form];
     }
   }
+  const AlgorithmInfo* synthesized = find_algorithm("synthesized");
+  if (ranks <= synthesized_ranks_max && synthesized != nullptr && has(*synthesized, kind))
+    requests.push_back({std::string(synthesized->name), {}});
   return requests;
 }
 
-// About how many connections there are, if all ranks have as many as rank 0.
-std::int64_t connections_of(const Schedule& schedule) {
-  std::int64_t peers = 0;
+// How many connections are built; counting ends soon after `most`.
+std::int64_t connections_of(const Schedule& schedule, const Topology& topology, Shortcuts shortcuts,
+                            std::int64_t most) {
+  const bool may_fold = shortcuts == Shortcuts::automatic || shortcuts == Shortcuts::fold;
+  const bool only_rank_0 =
+      may_fold && translated_instance(topology, {Job{&schedule, {}, {}, -1}}, {}).has_value();
+  std::int64_t connections = 0;
   Binding binding;
-  for (std::int32_t stream = 0; stream < schedule.stream_count(0); ++stream) {
-    binding.clear();
-    schedule.bind(0, stream, binding);
-    peers += static_cast<std::int64_t>(binding.peers.size());
+  for (Rank rank = 0; rank < (only_rank_0 ? 1 : schedule.ranks) && connections <= most; ++rank) {
+    for (std::int32_t stream = 0; stream < schedule.stream_count(rank); ++stream) {
+      binding.clear();
+      schedule.bind(rank, stream, binding);
+      connections += static_cast<std::int64_t>(binding.peers.size());
+    }
   }
-  return peers * schedule.ranks;
+  return connections;
+}
+
+std::int64_t milliseconds_of(const Estimate& estimate) {
+  return estimate.simulated / (estimate.method.sweeps ? swept_a_millisecond : by_events_a_millisecond);
 }
 
 // Requests with the same key have schedules of the same shape.
@@ -87,6 +110,12 @@ struct Selector::State {
     std::mutex mutex;
     std::unique_ptr<Simulator> simulator;
   };
+  // Of one question.
+  struct Contest {
+    std::int64_t milliseconds_left = 0;
+    std::optional<Choice> best;
+    std::vector<std::string> left_out;
+  };
 
   const ClusterSpec& cluster;
   const Topology& topology;
@@ -94,42 +123,66 @@ struct Selector::State {
   SelectionLimits limits;
   std::mutex mutex;
   std::map<std::string, Candidate> candidates;  // by options_key()
+  ScheduleCache schedules;
 
   Candidate& candidate_of(const AlgorithmRequest& request) {
     const std::lock_guard lock(mutex);
     return candidates[options_key(request)];
   }
 
-  // The time of a candidate, if it can run and does not take too long.
-  std::optional<Duration> time_of(const AlgorithmRequest& request, const Collective& collective) {
-    const auto made = algorithms::make_schedule(request, collective, topology.placement());
+  // Runs a candidate that can run, or leaves it out for what it would take.
+  void try_candidate(const AlgorithmRequest& request, const Collective& collective, Contest& contest) {
+    const auto made = schedule_of(request, collective, topology, schedules);
     const auto* schedule = std::get_if<Schedule>(&made);
-    if (schedule == nullptr || connections_of(*schedule) > limits.connections_max) return std::nullopt;
-    if (impossible_reason(topology, *schedule)) return std::nullopt;
+    if (schedule == nullptr || impossible_reason(topology, *schedule)) return;
+    const std::int64_t connections =
+        connections_of(*schedule, topology, run_options.shortcuts, limits.connections_max);
+    const std::int64_t building = connections / connections_a_millisecond;
+    Choice choice{request, collective, {}, 0, {}, {}, {}};
+    if (connections > limits.connections_max || building > contest.milliseconds_left) {
+      contest.left_out.push_back(choice.text());
+      return;
+    }
+    contest.milliseconds_left -= building;
     Candidate& candidate = candidate_of(request);
     const std::lock_guard lock(candidate.mutex);
-    if (!candidate.simulator) candidate.simulator = std::make_unique<Simulator>(topology);
-    const std::vector<Job> jobs = {Job{schedule, {}, {}, -1}};
-    std::optional<Duration> time;
-    if (candidate.simulator->estimate(jobs, run_options).seconds <= limits.seconds_max) {
-      const RunResult result = candidate.simulator->run(jobs, run_options);
-      if (result.status == RunStatus::ok) time = result.time;
+    try {
+      choice.time = time_of(candidate, *schedule, choice, contest);
+    } catch (...) {
+      candidate.simulator.reset();  // it may be half prepared
+      throw;
     }
     if (topology.ranks() > kept_ranks_max) candidate.simulator.reset();
-    return time;
+    if (choice.time && (!contest.best || *choice.time < *contest.best->time)) contest.best = choice;
+  }
+
+  std::optional<Duration> time_of(Candidate& candidate, const Schedule& schedule, const Choice& choice,
+                                  Contest& contest) {
+    if (!candidate.simulator) candidate.simulator = std::make_unique<Simulator>(topology);
+    const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+    const std::int64_t running = milliseconds_of(candidate.simulator->estimate(jobs, run_options));
+    if (running > std::min(1000 * limits.seconds_max, contest.milliseconds_left)) {
+      contest.left_out.push_back(choice.text());
+      return std::nullopt;
+    }
+    contest.milliseconds_left -= running;
+    const RunResult result = candidate.simulator->run(jobs, run_options);
+    return result.status == RunStatus::ok ? std::optional(result.time) : std::nullopt;
   }
 
   ChoiceOrReason fastest(const std::vector<AlgorithmRequest>& requests, const Collective& collective) {
-    std::optional<Choice> best;
-    for (const AlgorithmRequest& request : requests) {
-      const std::optional<Duration> time = time_of(request, collective);
-      if (!time || (best && *best->time <= *time)) continue;
-      best = Choice{request, collective, {}, 0, {}, time};
+    Contest contest;
+    contest.milliseconds_left = 1000 * limits.seconds_all;
+    for (const AlgorithmRequest& request : requests) try_candidate(request, collective, contest);
+    if (contest.best) {
+      contest.best->left_out = std::move(contest.left_out);
+      return *std::move(contest.best);
     }
-    if (!best)
-      return Impossible{"no algorithm can run " + std::string(name_of(collective.kind)) +
-                        " on this cluster within the limits of a selection"};
-    return *best;
+    std::string reason = "no algorithm can run " + std::string(name_of(collective.kind)) +
+                         " on this cluster within the limits of a selection";
+    for (std::size_t i = 0; i < contest.left_out.size(); ++i)
+      reason += (i == 0 ? "; left out: " : "; ") + contest.left_out[i];
+    return Impossible{std::move(reason)};
   }
 
   ChoiceOrReason by_nccl(const AlgorithmRequest& request, const Collective& collective) const;
@@ -190,7 +243,7 @@ const std::vector<AlgorithmInfo>& selection_infos() {
 
 Selector::Selector(const ClusterSpec& cluster, const Topology& topology, const RunOptions& run_options,
                    const SelectionLimits& limits)
-    : state_(new State{cluster, topology, run_options, limits, {}, {}}) {
+    : state_(new State{cluster, topology, run_options, limits, {}, {}, {}}) {
   state_->run_options.explain = false;
 }
 
@@ -198,8 +251,9 @@ Selector::~Selector() = default;
 
 ChoiceOrReason Selector::choose(const AlgorithmRequest& request, const Collective& collective) {
   COLLSIM_CHECK_MSG(is_selection(request.name), request.name);
-  return request.name == "auto" ? state_->fastest(candidates_for(collective.kind), collective)
-                                : state_->by_nccl(request, collective);
+  return request.name == "auto"
+             ? state_->fastest(candidates_for(collective.kind, state_->topology.ranks()), collective)
+             : state_->by_nccl(request, collective);
 }
 
 ChoiceOrReason Selector::fastest_of(const std::vector<AlgorithmRequest>& candidates,

@@ -1,8 +1,9 @@
 // Selection: `algorithm: auto` and `algorithm: nccl` become an algorithm of the registry, size by size.
 //
 //   auto  The fastest by simulation on this cluster. Candidates are all algorithms of the registry that do
-//         the collective, in each of their forms, except those that the cluster cannot run or that would take
-//         longer to simulate than the limits say. Equally fast ones: the first in the order of the registry.
+//         the collective, in each of their forms, and up to 16 ranks `synthesized` (above, packing its forest
+//         may take seconds), except those that the cluster cannot run or that would take longer than the
+//         limits say; these are named in Choice::left_out. Equally fast ones: the first in that order.
 //   nccl  What NCCL's own model (algorithms/nccl_model.hpp) picks, and the time that it predicts. Its
 //         protocol is simulated as the bytes that it puts on the wire: LL carries 4 bytes of data in 8, LL128
 //         120 in 128. Options: channels (else derived from the cluster, and the algorithm's own number is
@@ -38,20 +39,23 @@ bool is_selection(std::string_view name);  // "auto", "nccl"
 const std::vector<algorithms::AlgorithmInfo>& selection_infos();
 
 struct Choice {
-  AlgorithmRequest request;           // of the registry
+  AlgorithmRequest request;           // of the registry, or synthesized
   Collective collective;              // what is simulated: bytes as the protocol puts them on the wire
   std::string protocol;               // nccl: "ll", "ll128", "simple"; else empty
   std::int32_t channels = 0;          // nccl: as NCCL's search would find them
   std::optional<Duration> predicted;  // nccl: by its model
   std::optional<Duration> time;       // auto: simulated
+  std::vector<std::string> left_out;  // auto: candidates that were not run for the time that they would take
 
   std::string text() const;  // "ring", "cascade, form themis", "ring, ll128"
 };
 using ChoiceOrReason = std::variant<Choice, Impossible>;
 
+// By estimates, never by a clock, so that an answer does not depend on the machine.
 struct SelectionLimits {
-  std::int64_t seconds_max = 10;             // of a candidate, by Simulator::estimate()
-  std::int64_t connections_max = 1LL << 25;  // of a candidate whose ranks are all as rank 0
+  std::int64_t seconds_max = 2;   // to run a candidate
+  std::int64_t seconds_all = 10;  // to build and run all candidates of one question, in their order
+  std::int64_t connections_max = 1LL << 21;  // built for a candidate
 };
 
 class Selector {

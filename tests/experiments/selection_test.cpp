@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/inputs.hpp"
 #include "experiments/selection.hpp"
 #include "tests/experiments/program_runner.hpp"
 
@@ -60,6 +61,47 @@ TEST_CASE("auto takes what is fastest when each algorithm is run by itself") {
       CHECK((named || point.at("time_ps").get<std::int64_t>() < least));
     }
   }
+}
+
+TEST_CASE("auto tries synthesized up to 16 ranks") {
+  const WorkFolder folder;
+  const auto cluster = [](const std::string& nodes) {
+    return "cluster:\n  nodes: " + nodes +
+           "\n  node: {gpus: 2, interconnect: {kind: nvswitch, bandwidth: 100 GB/s, latency: 1 us}}\n"
+           "  fabric: {kind: rail_fat_tree, radix: 32, bandwidth: 25 GB/s, latency: 1 us}\nsize: 1 MiB\n";
+  };
+  for (const std::string nodes : {"3", "9"}) {
+    CAPTURE(nodes);
+    const Json points = points_of(folder, cluster(nodes) + "algorithm: [auto, synthesized]\n");
+    REQUIRE(points[1].at("status") == "ok");
+    const bool takes_it = points[0].at("chosen") == "synthesized";
+    CHECK(takes_it == (nodes == "3"));
+    if (takes_it) CHECK(points[0].at("time_ps") == points[1].at("time_ps"));
+  }
+}
+
+TEST_CASE("A selection leaves out what would take longer than its limits, and names it") {
+  using namespace collsim::program;
+  const ReadResult read = read_checked(
+      "cluster: {preset: dgx-h100, nodes: 2, fabric: {reduction: false}}\n"
+      "algorithm: ring\nsize: 1 MiB\n",
+      "run.yaml", {}, true, ReadFor::run);
+  const Topology topology = build_topology(read);
+  const Collective collective = collective_of(*read.experiment, Bytes(1 << 20));
+  const std::vector<AlgorithmRequest> requests = {{"one_shot", {}}, {"binomial_tree", {}}};
+  SelectionLimits limits;
+  const auto answer = [&] {
+    return Selector(read.experiment->cluster, topology, {}, limits).fastest_of(requests, collective);
+  };
+  CHECK(std::get<Choice>(answer()).left_out.empty());
+  limits.connections_max = 100;  // one_shot has 16 * 15 and more
+  CHECK(std::get<Choice>(answer()).request.name == "binomial_tree");
+  CHECK(std::get<Choice>(answer()).left_out == std::vector<std::string>{"one_shot"});
+  limits.connections_max = 1;
+  CHECK(
+      std::get<Impossible>(answer()).reason ==
+      "no algorithm can run all_reduce on this cluster within the limits of a selection; left out: one_shot; "
+      "binomial_tree");
 }
 
 TEST_CASE("nccl runs NCCL's choice with the bytes of its protocol, and shows its prediction") {
