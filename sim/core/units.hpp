@@ -1,8 +1,7 @@
 // Quantities: simulated time, bytes, bandwidth.
 //
 // Units       Duration and Instant are int64 picoseconds (range 106 days), Bytes is int64, Bandwidth is int64
-// bytes
-//             per second, one direction. No floating point decides a time.
+//             bytes per second, one direction. No floating point decides a time.
 // Errors      Nothing here checks for overflow: sim/config bounds every input so that sums stay in range.
 #pragma once
 

@@ -5,11 +5,10 @@
 // n) parts have one more. A part can be empty. A cell is one block of one region; cells are numbered region *
 // blocks + block.
 //
-// Parts       A collective with a part a rank (reduce_scatter, all_gather, ...; sim/model/collective.hpp) has
-// one
-//             block a part, and region g of it holds the g-th piece of every part: in_parts() cuts the part
-//             into regions and gives all blocks of a region the same size. Which rank a block belongs to
-//             is Schedule::owner. The pieces of a part lie side by side in memory, regions do not.
+// Parts       A collective with a part a rank (reduce_scatter, all_gather, ...; sim/model/collective.hpp)
+//             has one block a part, and region g of it holds the g-th piece of every part: in_parts() cuts
+//             the part into regions and gives all blocks of a region the same size. Which rank a block
+//             belongs to is Schedule::owner. The pieces of a part lie side by side in memory, regions do not.
 // Scratch     is as many regions, each with blocks like the region of the same number (modulo regions()) of
 //             the vector; or one region of blocks that are all like block 0 of region 0.
 //

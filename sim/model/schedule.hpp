@@ -72,8 +72,8 @@ struct Chunk {
 
 // A Chunk as a function of the trip k. Each *_base is an index into Binding::bases, or -1 for 0:
 //   region = bases[region_base] + region_offset + k * region_stride
-//   block  = bases[origin_base] + ((bases[block_base] + block_offset + k * block_stride) mod block_modulus) *
-//   block_unit
+//   block  = bases[origin_base]
+//            + ((bases[block_base] + block_offset + k * block_stride) mod block_modulus) * block_unit
 // with the mathematical mod (never negative).
 struct ChunkExpression {
   Buffer buffer = Buffer::output;

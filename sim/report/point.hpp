@@ -78,9 +78,8 @@ std::vector<std::string> labels_of(const std::vector<Point>& points);
 // "sweeps" or "events"
 const char* executor_name(const RunMethod& method);
 
-// Takes over what a run found: status, time, bottleneck, counts, method, fingerprint, critical path, blocked
-// streams.
-// `with_links` keeps the use of every link. REQUIRES: point has status ok so far.
+// Takes over what a run found: status, time, bottleneck, counts, method, fingerprint, critical path and
+// blocked streams. `with_links` keeps the use of every link. REQUIRES: point has status ok so far.
 void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links);
 
 // Throws InternalError where the point took less than its bound; `launch` is part of its time and of no
