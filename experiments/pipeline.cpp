@@ -28,6 +28,7 @@ namespace {
 constexpr std::int64_t hashed_streams_max = std::int64_t{1} << 28;
 
 bool is_hashed(const Schedule& schedule) {
+  if (schedule.translated) return true;  // the streams of rank 0 are all that is hashed
   std::int64_t streams = 0;
   for (Rank rank = 0; rank < schedule.ranks; ++rank) streams += schedule.stream_count(rank);
   return streams <= hashed_streams_max;

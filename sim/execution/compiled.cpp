@@ -5,16 +5,6 @@
 namespace collsim {
 namespace {
 
-// Whether every block of every region has the same size.
-bool uniform(const Layout& layout) {
-  const std::int64_t first = layout.size(0, 0, 1).count();
-  for (std::int32_t region = 0; region < layout.regions(); ++region) {
-    const std::int64_t all = layout.size(region, 0, layout.blocks()).count();
-    if (all != first * layout.blocks() || layout.size(region, 0, 1).count() != first) return false;
-  }
-  return true;
-}
-
 // Whether the blocks of every region have one size, each region its own.
 bool uniform_by_region(const Layout& layout) {
   for (std::int32_t region = 0; region < layout.regions(); ++region)
@@ -58,6 +48,15 @@ void note(CompiledProgram& program, const OperationTemplate& operation) {
 }
 
 }  // namespace
+
+bool uniform(const Layout& layout) {
+  const std::int64_t first = layout.size(0, 0, 1).count();
+  for (std::int32_t region = 0; region < layout.regions(); ++region) {
+    const std::int64_t all = layout.size(region, 0, layout.blocks()).count();
+    if (all != first * layout.blocks() || layout.size(region, 0, 1).count() != first) return false;
+  }
+  return true;
+}
 
 std::uint32_t CompiledPrograms::add(const Schedule& schedule) {
   const auto first = static_cast<std::uint32_t>(programs.size());

@@ -35,6 +35,9 @@ struct CompiledProgram {
   std::vector<bool> receives_from;  // [peer slot]
 };
 
+// Whether every block of every region has the same size.
+bool uniform(const Layout& layout);
+
 struct CompiledPrograms {
   std::vector<CompiledProgram> programs;
   std::vector<CompiledLoop> loops;

@@ -37,6 +37,9 @@ struct Classes {
 // Bytes that have passed each resource of the instance that ran.
 std::vector<std::int64_t> resource_bytes(const Instance& instance, const Outcome& outcome);
 
+// What an outcome says of the whole run; nothing of ranks and links.
+RunResult totals_of(const Outcome& outcome);
+
 // The result of `instance`, of which `ran` (itself, or a folded one) was run. Without the critical path.
 RunResult result_of(const Topology& topology, const Instance& instance, const Instance& ran,
                     const Outcome& outcome, const Classes& classes);

@@ -18,8 +18,7 @@ std::vector<std::int64_t> resource_bytes(const Instance& instance, const Outcome
   return bytes;
 }
 
-RunResult result_of(const Topology& topology, const Instance& instance, const Instance& ran,
-                    const Outcome& outcome, const Classes& classes) {
+RunResult totals_of(const Outcome& outcome) {
   RunResult result;
   result.status = outcome.status;
   result.time = outcome.time;
@@ -28,6 +27,12 @@ RunResult result_of(const Topology& topology, const Instance& instance, const In
   result.events = outcome.events;
   result.fingerprint = outcome.fingerprint;
   result.blocked = outcome.blocked;
+  return result;
+}
+
+RunResult result_of(const Topology& topology, const Instance& instance, const Instance& ran,
+                    const Outcome& outcome, const Classes& classes) {
+  RunResult result = totals_of(outcome);
   result.rank_finish.resize(static_cast<std::size_t>(topology.ranks()));
   for (std::size_t id = 0; id < instance.streams.size(); ++id) {
     Duration& finish = result.rank_finish[static_cast<std::size_t>(instance.streams[id].rank)];

@@ -196,15 +196,6 @@ class TranslatedBuilder {
   std::vector<LinkId> links_;
 };
 
-bool is_uniform(const Layout& layout) {
-  const std::int64_t first = layout.size(0, 0, 1).count();
-  for (std::int32_t region = 0; region < layout.regions(); ++region)
-    if (layout.size(region, 0, 1).count() != first ||
-        layout.size(region, 0, layout.blocks()).count() != first * layout.blocks())
-      return false;
-  return true;
-}
-
 }  // namespace
 
 std::optional<TranslatedInstance> translated_instance(const Topology& topology, const std::vector<Job>& jobs,
@@ -213,21 +204,14 @@ std::optional<TranslatedInstance> translated_instance(const Topology& topology, 
   const Job& job = jobs[0];
   const Schedule& schedule = *job.schedule;
   const bool fits = schedule.translated && job.rank_map.empty() && job.start == Instant() &&
-                    schedule.ranks == topology.ranks() && is_uniform(schedule.layout) &&
+                    schedule.ranks == topology.ranks() && uniform(schedule.layout) &&
                     topology.has_translation(schedule.translated->translation.kind);
   if (!fits) return std::nullopt;
   return TranslatedBuilder(topology, schedule).build();
 }
 
 RunResult result_of(const Topology& topology, const TranslatedInstance& translated, const Outcome& outcome) {
-  RunResult result;
-  result.status = outcome.status;
-  result.time = outcome.time;
-  result.job_finish = outcome.job_finish;
-  result.messages = outcome.messages;
-  result.events = outcome.events;
-  result.fingerprint = outcome.fingerprint;
-  result.blocked = outcome.blocked;
+  RunResult result = totals_of(outcome);
   Duration last;
   for (const Instant finish : outcome.stream_finish) last = std::max(last, finish - Instant());
   result.rank_finish.assign(static_cast<std::size_t>(topology.ranks()), last);
