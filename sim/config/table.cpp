@@ -229,18 +229,17 @@ Key algorithm_table(const Registries& registries) {
   }
   Key order = with_default(
       choice("order", {"auto", "rank"}, "order of the ranks: neighbours close, or by number"), "auto");
-  Key result =
-      table("algorithm", "what is run; one, or a list",
-            {std::move(name),
-             automatic(integer("channels", 1, 64, "copies of the algorithm that share the data")),
-             automatic(integer("slices", 1, 1024, "pieces that follow each other through the algorithm")),
-             with_default(integer("slots", 1, 1 << 20, "messages that a connection holds"), "8"),
-             bandwidth("channel_bandwidth", "of one channel; not given: unlimited"), std::move(order),
-             list_of(integer("levels", 1, ranks_max, "sizes of the groups, innermost first")),
-             list_of(bandwidth("level_bandwidths", "of a rank at each level, for form: themis")),
-             integer("root", 0, ranks_max - 1, "rank at the root of the trees of an all-reduce"),
-             integer("radix", 2, ranks_max, "children of a rank in a tree, or the base of an exchange"),
-             integer("servers", 1, ranks_max, "parameter servers"), std::move(form)});
+  Key result = table(
+      "algorithm", "what is run; one, or a list",
+      {std::move(name), automatic(integer("channels", 1, 64, "copies of the algorithm that share the data")),
+       automatic(integer("slices", 1, 1024, "pieces that follow each other through the algorithm")),
+       with_default(integer("slots", 1, 1 << 20, "messages that a connection holds"), "8"),
+       bandwidth("channel_bandwidth", "of one channel; not given: unlimited"), std::move(order),
+       list_of(integer("levels", 1, ranks_max, "sizes of the groups, innermost first")),
+       list_of(bandwidth("level_bandwidths", "of a rank at each level, for form: themis")),
+       integer("root", 0, ranks_max - 1, "rank at the root of the trees of an all-reduce"),
+       integer("radix", 2, ranks_max, "children of a rank in a tree, or the base of an exchange"),
+       integer("servers", 1, ranks_max, "parameter servers"), std::move(form)});
   result.short_form = "name";
   return required(one_or_list_of(std::move(result)));
 }
