@@ -81,14 +81,6 @@ struct Context {
   WorkPlan plan;
 };
 
-const char* name_of_network(NetworkKind kind) {
-  switch (kind) {
-    case NetworkKind::fluid:
-      return "fluid";
-  }
-  return "";
-}
-
 // The question of a point, before anything has answered it.
 Point question(const Context& context, const AlgorithmRequest& request, Bytes bytes) {
   Point point;
@@ -98,7 +90,7 @@ Point question(const Context& context, const AlgorithmRequest& request, Bytes by
   point.options = options_text(request.options);
   point.ranks = context.topology.ranks();
   point.nodes = context.topology.placement().nodes;
-  point.network = name_of_network(context.experiment.network);
+  point.network = name_of(context.experiment.network.kind);
   point.seed = context.experiment.seed;
   point.bound = context.bounds.of(point.collective);
   return point;

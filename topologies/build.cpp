@@ -142,7 +142,7 @@ std::unique_ptr<const Network> make_network(const ClusterSpec& cluster, const Ch
 class Builder {
  public:
   Builder(const ClusterSpec& cluster, std::uint64_t seed)
-      : cluster_(cluster), choice_(seed, cluster.fabric.routing) {}
+      : cluster_(cluster), choice_(seed, cluster.routing.kind) {}
 
   Topology build() {
     add_vertices();

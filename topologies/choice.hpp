@@ -19,7 +19,7 @@ struct Flow {
 class Choice {
  public:
   Choice(std::uint64_t seed, RoutingKind kind) : seed_(seed), kind_(kind) {}
-  bool hashed() const { return kind_ == RoutingKind::hash; }
+  bool hashed() const { return kind_ == RoutingKind::ecmp; }
 
   // One of `count` equal ways at decision `step` of the route, by hash. REQUIRES: count > 0
   std::int64_t by_hash(const Flow& flow, std::int64_t step, std::int64_t count) const {

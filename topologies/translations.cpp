@@ -12,7 +12,7 @@ bool is_power_of_two(std::int64_t count) {
 // GPUs of a node are interchangeable, and their messages to each other take one way.
 bool has_plain_nodes(const ClusterSpec& cluster) {
   const InterconnectSpec& interconnect = cluster.node.interconnect;
-  if (cluster.fabric.routing == RoutingKind::hash && cluster.fabric.kind != FabricKind::none) return false;
+  if (cluster.routing.kind == RoutingKind::ecmp && cluster.fabric.kind != FabricKind::none) return false;
   return interconnect.kind == InterconnectKind::none ||
          (interconnect.kind == InterconnectKind::nvswitch && interconnect.planes == 1);
 }

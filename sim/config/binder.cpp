@@ -97,7 +97,6 @@ FabricSpec fabric_from(const Value& value) {
   for (const Value& link : value["links"].items)
     spec.links.push_back({int_of(link["from"]), int_of(link["to"]), optional_bandwidth(link["bandwidth"]),
                           optional_of<Duration>(link["latency"], duration_of)});
-  spec.routing = value["routing"].text == "hash" ? RoutingKind::hash : RoutingKind::minimal;
   return spec;
 }
 
@@ -227,7 +226,6 @@ class Binder {
     experiment_.collective = *collective_from_name(root_["collective"].text);
     experiment_.datatype = *datatype_from_name(root_["datatype"].text);
     experiment_.reduction = *reduction_from_name(root_["reduction"].text);
-    experiment_.network = NetworkKind::fluid;
     experiment_.launch_overhead = duration_of(root_["launch_overhead"]);
     experiment_.credit_latency = duration_of(root_["credit_latency"]);
     experiment_.seed = static_cast<std::uint64_t>(root_["seed"].number);

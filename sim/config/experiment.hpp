@@ -9,10 +9,27 @@
 #include "sim/model/algorithm_options.hpp"
 #include "sim/model/cluster.hpp"
 #include "sim/model/collective.hpp"
+#include "sim/model/conditions.hpp"
+#include "sim/model/network_options.hpp"
 
 namespace collsim {
 
-enum class NetworkKind { fluid };
+// On which GPU each rank sits. GPUs are numbered node by node.
+enum class PlacementKind : std::uint8_t { packed, round_robin, list };
+struct PlacementSpec {
+  PlacementKind kind = PlacementKind::packed;
+  std::vector<Rank> gpus;  // list: of rank 0, 1, ...; distinct; fewer than the cluster has are a part of it
+};
+
+// One of several collectives that run at once or one after the other.
+struct JobSpec {
+  std::string name;  // unique; default "job0", ...
+  Collective collective;
+  AlgorithmRequest algorithm;
+  std::vector<Rank> ranks;  // distinct; empty: all. Ranks by the placement.
+  Instant start;
+  std::int32_t after = -1;  // an earlier job
+};
 
 struct Experiment {
   ClusterSpec cluster;
@@ -24,9 +41,14 @@ struct Experiment {
   std::vector<Bytes> sizes;
   Datatype datatype = Datatype::float32;
   ReductionOp reduction = ReductionOp::sum;
-  NetworkKind network = NetworkKind::fluid;
+  NetworkOptions network;
   Duration launch_overhead;
   Duration credit_latency;
+  bool credit_by_route = false;  // `credit_latency: route`; the default where there are sites
+  PlacementSpec placement;
+  ConditionsSpec conditions;
+  std::vector<JobSpec> jobs;  // not empty: instead of collective, algorithms and sizes
+  std::int32_t repeat = 1;    // runs with the seeds seed, seed + 1, ...; their quantiles are reported
   std::uint64_t seed = 1;
 };
 

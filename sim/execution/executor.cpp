@@ -8,13 +8,12 @@
 
 namespace collsim {
 
-Executor::Executor(const Instance& instance, const RunOptions& options,
-                   const std::vector<CapacityChange>& changes)
-    : instance_(instance), options_(options), changes_(changes) {
+Executor::Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions)
+    : instance_(instance), options_(options), changes_(conditions.link_changes) {
   add_streams();
   local_ = add_flows(network_, instance);
   network_.freeze();
-  for (const CapacityChange& change : changes)
+  for (const LinkChange& change : changes_)
     for (ResourceId id = 0; id < instance_.resources.size(); ++id)
       if (instance_.resources[id].link == change.link) change_resource_.push_back(id);
   unfinished_jobs_ = static_cast<std::uint32_t>(jobs_.size());
@@ -109,8 +108,8 @@ void Executor::handle(Event event) {
     case EventKind::aggregation_over:
       return aggregation_over(event.subject);
     case EventKind::capacity: {
-      const CapacityChange& change = changes_[event.subject];
-      return network_.set_capacity(change_resource_[event.subject], change.bandwidth, now_);
+      const LinkChange& change = changes_[event.subject];
+      return network_.set_capacity(change_resource_[event.subject], *change.bandwidth, now_);
     }
     case EventKind::job_start: {
       const Instance::JobFacts& job = instance_.jobs[event.subject];

@@ -26,7 +26,7 @@ namespace collsim {
 class Executor {
  public:
   // The instance must outlive the executor.
-  Executor(const Instance& instance, const RunOptions& options, const std::vector<CapacityChange>& changes);
+  Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions);
   Outcome run();
 
  private:
@@ -157,7 +157,7 @@ class Executor {
 
   const Instance& instance_;
   RunOptions options_;
-  std::vector<CapacityChange> changes_;
+  std::vector<LinkChange> changes_;
   std::vector<ResourceId> change_resource_;  // parallel to changes_
   std::vector<JobState> jobs_;
   std::vector<Stream> streams_;

@@ -65,10 +65,10 @@ using MemberIndex = std::vector<std::pair<Rank, std::uint32_t>>;
 
 class Builder {
  public:
-  Builder(const Topology& topology, const std::vector<CapacityChange>& changes) : topology_(topology) {
+  Builder(const Topology& topology, const Conditions& conditions) : topology_(topology) {
     instance_.gpu = topology.gpu(0);
     link_resource_.assign(topology.link_count(), none);
-    for (const CapacityChange& change : changes) {
+    for (const LinkChange& change : conditions.link_changes) {
       COLLSIM_CHECK(change.link.value < topology.link_count());
       instance_.resources[resource_of(change.link)].changes = true;
     }
@@ -389,9 +389,8 @@ bool rebind(Instance& instance, const Schedule& schedule) {
   return true;
 }
 
-Instance instance_of(const Topology& topology, const std::vector<Job>& jobs,
-                     const std::vector<CapacityChange>& changes) {
-  Builder builder(topology, changes);
+Instance instance_of(const Topology& topology, const std::vector<Job>& jobs, const Conditions& conditions) {
+  Builder builder(topology, conditions);
   for (const Job& job : jobs) builder.add(job);
   return builder.take();
 }

@@ -122,7 +122,6 @@ struct Instance {
 bool rebind(Instance& instance, const Schedule& schedule);
 
 // REQUIRES: as simulate()
-Instance instance_of(const Topology& topology, const std::vector<Job>& jobs,
-                     const std::vector<CapacityChange>& changes);
+Instance instance_of(const Topology& topology, const std::vector<Job>& jobs, const Conditions& conditions);
 
 }  // namespace collsim

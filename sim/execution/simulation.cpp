@@ -102,15 +102,15 @@ Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
 void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
-                        const std::vector<CapacityChange>& changes) {
+                        const Conditions& conditions) {
   if (prepared_) {
     const Schedule* estimated = std::exchange(prepared_->estimated, nullptr);
     const bool same =
         jobs.size() == 1 && estimated == jobs[0].schedule && prepared_->shortcuts == options.shortcuts;
-    if (same && changes.empty() && prepared_->reusable) return;
+    if (same && conditions.is_empty() && prepared_->reusable) return;
   }
   if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::fold) {
-    if (auto translated = translated_instance(*topology_, jobs, changes)) {
+    if (auto translated = translated_instance(*topology_, jobs, conditions)) {
       prepared_ = std::make_unique<Prepared>();
       prepared_->translated = std::move(translated);
       prepared_->shortcuts = options.shortcuts;
@@ -119,7 +119,7 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
     }
   }
   const bool reusable =
-      jobs.size() == 1 && jobs[0].rank_map.empty() && jobs[0].start == Instant() && changes.empty();
+      jobs.size() == 1 && jobs[0].rank_map.empty() && jobs[0].start == Instant() && conditions.is_empty();
   const bool was_uniform = prepared_ && !prepared_->translated && uniform(prepared_->whole);
   if (prepared_ && prepared_->reusable && !prepared_->translated && reusable &&
       prepared_->shortcuts == options.shortcuts && rebind(prepared_->whole, *jobs[0].schedule)) {
@@ -131,7 +131,7 @@ void Simulator::prepare(const std::vector<Job>& jobs, const RunOptions& options,
     if (prepared_->folded) rebind(*prepared_->folded, prepared_->whole);
   } else {
     prepared_ = std::make_unique<Prepared>();
-    prepared_->whole = instance_of(*topology_, jobs, changes);
+    prepared_->whole = instance_of(*topology_, jobs, conditions);
     prepared_->reusable = reusable;
     prepared_->shortcuts = options.shortcuts;
   }
@@ -162,10 +162,10 @@ bool Simulator::Prepared::sweeps_through(const RunOptions& options) {
 }
 
 Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& options,
-                             const std::vector<CapacityChange>& changes) {
+                             const Conditions& conditions) {
   constexpr std::int64_t swept_a_second = 400'000'000;
   constexpr std::int64_t by_events_a_second = 1'500'000;
-  prepare(jobs, options, changes);
+  prepare(jobs, options, conditions);
   const Instance& ran = prepared_->ran();
   Estimate estimate;
   estimate.method.sweeps = prepared_->sweeps_through(options);
@@ -180,16 +180,16 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
 }
 
 RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options,
-                         const std::vector<CapacityChange>& changes) {
-  prepare(jobs, options, changes);
+                         const Conditions& conditions) {
+  prepare(jobs, options, conditions);
   const Instance& ran = prepared_->ran();
   const bool shortened = &ran != &prepared_->whole;
   std::optional<Outcome> swept;
   if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep)
     swept = sweep(ran, options);
-  const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, changes).run();
+  const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, conditions).run();
   if (shortened && outcome.status == RunStatus::deadlock && prepared_->streams() <= named_streams_max)
-    return simulate(*topology_, jobs, plainly(options), changes);
+    return simulate(*topology_, jobs, plainly(options), conditions);
   RunResult result = prepared_->result(*topology_, outcome);
   result.method.sweeps = swept.has_value();
   result.method.streams = prepared_->streams();
@@ -202,8 +202,8 @@ RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options
 }
 
 RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
-                   const std::vector<CapacityChange>& changes) {
-  return Simulator(topology).run(jobs, options, changes);
+                   const Conditions& conditions) {
+  return Simulator(topology).run(jobs, options, conditions);
 }
 
 std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule) {

@@ -14,6 +14,8 @@
 
 #include "sim/core/id.hpp"
 #include "sim/core/units.hpp"
+#include "sim/model/conditions.hpp"
+#include "sim/model/network_options.hpp"
 #include "sim/model/schedule.hpp"
 #include "sim/model/topology.hpp"
 
@@ -27,13 +29,6 @@ struct Job {
   std::int32_t after = -1;  // index of an earlier job of the list that must have finished, or -1
 };
 
-// From `at` on the link has this bandwidth; 0 = it carries nothing.
-struct CapacityChange {
-  Instant at;
-  LinkId link;
-  Bandwidth bandwidth;
-};
-
 // How a run may be shortened. The result is the same, but for `events` and RunMethod.
 enum class Shortcuts {
   automatic,  // what pays
@@ -45,7 +40,11 @@ enum class Shortcuts {
 struct RunOptions {
   Duration launch_overhead;  // paid once per job, before its first operation
   Duration credit_latency;   // from a receive's completion to the sender seeing the free slot
-  bool explain = false;      // follow the critical path
+  bool credit_by_route =
+      false;  // plus the latency of the connection's links: the credit comes back over them
+  NetworkOptions network;
+  std::uint64_t seed = 1;  // packet: of marks
+  bool explain = false;    // follow the critical path
   Shortcuts shortcuts = Shortcuts::automatic;
   // About how many runs of this shape one Simulator will do: folding, done once, pays sooner. Part of the
   // question, not of the Simulator's past, so that a result never depends on what ran before.
@@ -53,7 +52,18 @@ struct RunOptions {
   std::int64_t events_max = std::numeric_limits<std::int64_t>::max();
 };
 
-enum class RunStatus { ok, deadlock, limit };
+// failed: a link or switch is down and nothing re-routes, so that messages never arrive
+enum class RunStatus { ok, deadlock, limit, failed };
+
+// Packet model: what the packets did.
+struct PacketFacts {
+  std::int64_t packets = 0;    // segments of aggregations included
+  std::int64_t hops = 0;       // packets over links
+  std::int64_t marks = 0;      // ECN
+  std::int64_t queue_max = 0;  // bytes: the longest queue of any port
+  LinkId queue_link;           // whose it was
+  std::int32_t virtual_channels = 1;
+};
 
 // Where the time of the last-finishing rank went, along the chain of causes. The parts sum to the job's time.
 struct CriticalPath {
@@ -87,7 +97,8 @@ struct RunMethod {
 struct RunResult {
   RunMethod method;
   RunStatus status = RunStatus::ok;
-  Duration time;  // end of the last job
+  Duration time;                   // end of the last job
+  std::vector<Instant> job_start;  // when its ranks began to launch it
   std::vector<Instant> job_finish;
   std::vector<Duration> rank_finish;  // per topology rank: when its last stream ended; 0 if it did nothing
   std::int64_t messages = 0;          // point-to-point messages and aggregations that were sent
@@ -95,7 +106,9 @@ struct RunResult {
   std::uint64_t fingerprint = 0;      // of the event stream
   std::vector<Bytes> link_bytes;      // [LinkId]
   std::optional<CriticalPath> critical_path;
-  std::vector<BlockedStream> blocked;  // status deadlock: every stream that did not end
+  std::vector<BlockedStream> blocked;  // status deadlock or failed: every stream that did not end
+  std::string failure;                 // status failed: which link is down since when
+  std::optional<PacketFacts> packets;  // packet model
 };
 
 // What a run would take, before it starts. Times are rough, by the rates that tests/bench measures on one
@@ -116,17 +129,15 @@ class Simulator {
   explicit Simulator(const Topology& topology);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
-  RunResult run(const std::vector<Job>& jobs, const RunOptions& options,
-                const std::vector<CapacityChange>& changes = {});
+  RunResult run(const std::vector<Job>& jobs, const RunOptions& options, const Conditions& conditions = {});
   // Finds routes and classes, and runs nothing. If the next call is run() with these jobs (the same schedule
   // objects, unchanged), that does not look for them again.
   Estimate estimate(const std::vector<Job>& jobs, const RunOptions& options,
-                    const std::vector<CapacityChange>& changes = {});
+                    const Conditions& conditions = {});
 
  private:
   struct Prepared;
-  void prepare(const std::vector<Job>& jobs, const RunOptions& options,
-               const std::vector<CapacityChange>& changes);
+  void prepare(const std::vector<Job>& jobs, const RunOptions& options, const Conditions& conditions);
 
   const Topology* topology_;
   std::unique_ptr<Prepared> prepared_;
@@ -134,7 +145,7 @@ class Simulator {
 
 // One run of a fresh Simulator.
 RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
-                   const std::vector<CapacityChange>& changes = {});
+                   const Conditions& conditions = {});
 
 // Why `schedule` cannot run on `topology` ("no switch of the fabric reduces"), or nothing if it can.
 std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule);

@@ -199,8 +199,8 @@ class TranslatedBuilder {
 }  // namespace
 
 std::optional<TranslatedInstance> translated_instance(const Topology& topology, const std::vector<Job>& jobs,
-                                                      const std::vector<CapacityChange>& changes) {
-  if (jobs.size() != 1 || !changes.empty()) return std::nullopt;
+                                                      const Conditions& conditions) {
+  if (jobs.size() != 1 || !conditions.is_empty()) return std::nullopt;
   const Job& job = jobs[0];
   const Schedule& schedule = *job.schedule;
   const bool fits = schedule.translated && job.rank_map.empty() && job.start == Instant() &&

@@ -29,7 +29,7 @@ struct TranslatedInstance {
 // Nothing where the job is not one translated schedule on all ranks of a topology that has its translation,
 // or where its blocks are not of one size.
 std::optional<TranslatedInstance> translated_instance(const Topology& topology, const std::vector<Job>& jobs,
-                                                      const std::vector<CapacityChange>& changes);
+                                                      const Conditions& conditions);
 
 // Without the critical path.
 RunResult result_of(const Topology& topology, const TranslatedInstance& translated, const Outcome& outcome);

@@ -22,6 +22,28 @@ const char* name_of(InterconnectKind kind) {
   check_failed(__FILE__, __LINE__, "interconnect kind is named", "");
 }
 
+const char* name_of(RoutingKind kind) {
+  switch (kind) {
+    case RoutingKind::minimal:
+      return "minimal";
+    case RoutingKind::d_mod_k:
+      return "d_mod_k";
+    case RoutingKind::dimension_order:
+      return "dimension_order";
+    case RoutingKind::ecmp:
+      return "ecmp";
+    case RoutingKind::spray:
+      return "spray";
+    case RoutingKind::adaptive:
+      return "adaptive";
+    case RoutingKind::valiant:
+      return "valiant";
+    case RoutingKind::table:
+      return "table";
+  }
+  check_failed(__FILE__, __LINE__, "routing kind is named", "");
+}
+
 const char* name_of(FabricKind kind) {
   switch (kind) {
     case FabricKind::none:

@@ -27,7 +27,24 @@ enum class FabricKind {
   full_mesh,
   custom
 };
-enum class RoutingKind { minimal, hash };  // hash: seeded choice among all shortest paths
+// minimal          the fabric's own: d-mod-k on trees, dimension order on grids, ...
+// d_mod_k          the same, and an error where the fabric is no fat tree
+// dimension_order  the same, and an error where the fabric is no torus or mesh
+// ecmp             at every vertex a seeded hash of the flow (source, target, channel) among the shortest
+// ways spray            every message over all shortest routes, evenly adaptive         every packet by the
+// shortest queue; fluid: as spray valiant          by a seeded intermediate router or group, minimal before
+// and after it (dragonfly, torus, mesh) table            what a file says
+enum class RoutingKind { minimal, d_mod_k, dimension_order, ecmp, spray, adaptive, valiant, table };
+const char* name_of(RoutingKind kind);
+
+struct RoutingSpec {
+  RoutingKind kind = RoutingKind::minimal;
+  bool polarised = false;   // ecmp: every switch hashes alike (one seed), so that choices repeat tier by tier
+  bool rail_local = false;  // between nodes: first over the interconnect to the GPU at the target's NIC
+                            // number, then by its NIC (NCCL's PXN)
+  int paths = 64;           // spray, adaptive: at most so many routes of a connection
+  std::string file;         // table: path from the current folder
+};
 
 // The names used in files and messages ("nvswitch", "switch", "fat_tree", ...).
 const char* name_of(InterconnectKind kind);
@@ -93,14 +110,33 @@ struct FabricSpec {
   int dragonfly_nodes = 0;         // nodes of a router
   int dragonfly_global_links = 0;  // links of a router to other groups
   std::vector<CustomLink> links;   // custom
-  RoutingKind routing = RoutingKind::minimal;
+};
+
+// Clusters joined by long links: the nodes are dealt out in order, and each site has the fabric for itself. A
+// border switch of each site hangs on all its highest switches; border switches are joined pair by pair.
+struct SitesSpec {
+  int count = 1;
+  std::vector<int> nodes;  // of each site; empty: as even as can be
+  Bandwidth bandwidth;     // of a long link, one direction
+  Duration latency;
+  int links = 1;  // parallel long links between two sites, taken by channel
+};
+
+// So many equal nodes in a row of a cluster with unlike ones.
+struct NodeGroup {
+  int count = 1;
+  std::string preset;  // or empty
+  NodeSpec node;
 };
 
 struct ClusterSpec {
-  std::string preset;  // name of the hardware file that it came from, or empty
-  int nodes = 1;       // a torus or mesh gives this by its dimensions
-  NodeSpec node;
+  std::string preset;             // name of the hardware file that it came from, or empty
+  int nodes = 1;                  // a torus or mesh gives this by its dimensions
+  NodeSpec node;                  // of every node; where there are groups, of the first group
+  std::vector<NodeGroup> groups;  // unlike nodes: at least 2, their counts sum to `nodes`; else empty
   FabricSpec fabric;
+  SitesSpec sites;
+  RoutingSpec routing;
 };
 
 }  // namespace collsim

@@ -1,8 +1,8 @@
 // Placement: what an algorithm may know of a cluster: how many ranks, how they are grouped, and what can
 // reduce.
 //
-// Ranks are numbered node by node: rank = node * gpus_per_node + gpu. A Topology publishes its Placement;
-// algorithms see nothing else of it.
+// Ranks are numbered node by node. Where all nodes have as many GPUs (is_even()), rank = node * gpus_per_node
+// + gpu. A Topology publishes its Placement; algorithms see nothing else of it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,9 @@ namespace collsim {
 
 struct Placement {
   std::int32_t nodes = 1;
-  std::int32_t gpus_per_node = 1;
+  std::int32_t gpus_per_node = 1;  // uneven: of the largest node
+  // Uneven nodes: the first rank of each node, and the number of ranks; else empty.
+  std::vector<std::int32_t> first_rank;
   std::int32_t nics_per_node = 0;
   InterconnectKind interconnect = InterconnectKind::none;
   FabricKind fabric = FabricKind::none;
@@ -29,7 +31,23 @@ struct Placement {
   // empty on a switch, where every order is as good.
   std::vector<std::vector<std::int32_t>> node_rings;
 
-  std::int32_t ranks() const { return nodes * gpus_per_node; }
+  bool is_even() const { return first_rank.empty(); }
+  std::int32_t ranks() const { return is_even() ? nodes * gpus_per_node : first_rank.back(); }
+  std::int32_t first_rank_of(std::int32_t node) const {
+    return is_even() ? node * gpus_per_node : first_rank[static_cast<std::size_t>(node)];
+  }
+  std::int32_t gpus_of(std::int32_t node) const { return first_rank_of(node + 1) - first_rank_of(node); }
+  std::int32_t node_of(Rank rank) const;  // uneven: O(log nodes)
 };
+
+// A part of a cluster, as an algorithm is to see it: `ranks` of the whole in some order.
+struct PartPlacement {
+  Placement placement;
+  std::vector<Rank> rank_map;  // rank of the part -> rank of the whole
+};
+// `by_number`: rank i of the part is ranks[i], and the placement is what is true of them in that order (a
+// flat cluster of single GPUs where nodes do not hold consecutive ranks). Else the ranks are renumbered node
+// by node. REQUIRES: ranks are distinct, below whole.ranks(), and not empty
+PartPlacement part_of(const Placement& whole, const std::vector<Rank>& ranks, bool by_number);
 
 }  // namespace collsim

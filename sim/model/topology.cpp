@@ -70,6 +70,13 @@ void Topology::route(Rank source, Rank target, std::int32_t channel, std::vector
   parts_.routes->route(source, target, channel, links);
 }
 
+Topology Topology::with_routes(std::shared_ptr<const RouteRule> routes) const {
+  Parts parts = parts_;
+  parts.routes = std::move(routes);
+  parts.translations.clear();
+  return Topology(std::move(parts));
+}
+
 std::variant<AggregationPath, Impossible> Topology::aggregation(const AggregationGroup& group) const {
   if (parts_.aggregations == nullptr)
     return Impossible{

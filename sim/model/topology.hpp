@@ -46,12 +46,23 @@ struct Link {
   Duration latency;
 };
 
+// How a connection uses its routes, where it has several.
+enum class Spreading : std::uint8_t { none, even, shortest_queue };
+
 // Where messages go. Implementations live in topologies/, one per kind of network.
 class RouteRule {
  public:
   virtual ~RouteRule() = default;
   // Appends the links from the GPU of `source` to the GPU of `target`. REQUIRES: source != target
   virtual void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const = 0;
+  // A connection may spread its packets over several routes, all different; route() is number 0 of them.
+  virtual Spreading spreading() const { return Spreading::none; }
+  virtual std::int32_t route_count(Rank, Rank, std::int32_t /*channel*/) const { return 1; }
+  // REQUIRES: 0 <= number < route_count(source, target, channel)
+  virtual void numbered_route(Rank source, Rank target, std::int32_t channel, std::int32_t /*number*/,
+                              std::vector<LinkId>& links) const {
+    route(source, target, channel, links);
+  }
 };
 
 // In-network aggregation asked for by a schedule: the members' contributions go up a tree of switches, the
@@ -71,6 +82,7 @@ struct AggregationPath {
   std::vector<LinkId> links;                   // distinct; each carries the whole message once
   std::vector<Duration> up_latency;            // per member, to the root of the tree
   std::vector<Duration> down_latency;          // per member, from the root of the tree
+  VertexId root;                               // of the tree that `links` are: up to it, and down from it
   std::optional<Bandwidth> rate_max;           // of the switches
   std::optional<std::int32_t> operations_max;  // in flight
 };
@@ -100,7 +112,9 @@ class Topology {
   struct Parts {
     std::string name;  // "4 x dgx-h100 on fat_tree"
     Placement placement;
-    GpuSpec gpu;
+    GpuSpec gpu;  // of every rank
+    // Unlike nodes: the GPU of every node; else empty.
+    std::vector<GpuSpec> node_gpus;
     std::vector<Vertex> vertices;
     std::vector<Link> links;
     std::shared_ptr<const RouteRule> routes;              // may be null if there is one rank
@@ -112,6 +126,7 @@ class Topology {
     // other, any of them onto any other. Claims of the builder, with its reasons; tests hold all pairs of
     // small shapes against them.
     std::vector<TranslationKind> translations;
+    bool has_sites = false;
     // Names of vertices where the default ("node0/gpu1", "leaf3") does not fit; may be empty.
     std::vector<std::string> vertex_names;
   };
@@ -120,7 +135,12 @@ class Topology {
   const std::string& name() const { return parts_.name; }
   std::int32_t ranks() const { return parts_.placement.ranks(); }
   const Placement& placement() const { return parts_.placement; }
-  const GpuSpec& gpu(Rank) const { return parts_.gpu; }
+  const GpuSpec& gpu(Rank rank) const {
+    return parts_.node_gpus.empty()
+               ? parts_.gpu
+               : parts_.node_gpus[static_cast<std::size_t>(parts_.placement.node_of(rank))];
+  }
+  bool has_unlike_gpus() const { return !parts_.node_gpus.empty(); }
   std::size_t vertex_count() const { return parts_.vertices.size(); }
   std::size_t link_count() const { return parts_.links.size(); }
   const Vertex& vertex(VertexId id) const { return parts_.vertices[id.value]; }
@@ -130,9 +150,14 @@ class Topology {
   Duration latency_max() const { return parts_.latency_max; }
 
   bool has_translation(TranslationKind kind) const;
+  // Ranks on different sites: messages between them cross long links.
+  bool has_sites() const { return parts_.has_sites; }
 
   // Appends the route to `links`. REQUIRES: two different ranks.
   void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const;
+  const RouteRule& routes() const { return *parts_.routes; }  // REQUIRES: more than one rank
+  // The same cluster with other routes (and no claims of symmetry).
+  Topology with_routes(std::shared_ptr<const RouteRule> routes) const;
   std::variant<AggregationPath, Impossible> aggregation(const AggregationGroup& group) const;
 
   // "node2/gpu3", "node2/nic1", "node2/nvswitch0", "leaf4", "spine1", "core0"

@@ -46,6 +46,11 @@ void take_status(Point& point, const RunResult& result) {
                      (result.blocked.size() == 1 ? " stream waits for ever" : " streams wait for ever");
       point.blocked = result.blocked;
       return;
+    case RunStatus::failed:
+      point.status = PointStatus::failed;
+      point.reason = result.failure;
+      point.blocked = result.blocked;
+      return;
     case RunStatus::limit:
       point.status = PointStatus::limit;
       point.reason = "stopped after " + std::to_string(result.events) + " events";
@@ -65,6 +70,8 @@ const char* name_of(PointStatus status) {
       return "deadlock";
     case PointStatus::unproven:
       return "unproven";
+    case PointStatus::failed:
+      return "failed";
     case PointStatus::limit:
       return "limit";
   }

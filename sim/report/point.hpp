@@ -29,13 +29,40 @@ namespace collsim {
 // deadlock    the schedule got stuck; `blocked` says who waits for what
 // unproven    the schedule does not compute its collective; `proof_failures` says why
 // limit       a limit on the run was reached before its end
-enum class PointStatus : std::uint8_t { ok, impossible, deadlock, unproven, limit };
+// failed      a link or switch went down, and nothing re-routes; `reason` says which
+enum class PointStatus : std::uint8_t { ok, impossible, deadlock, unproven, limit, failed };
 const char* name_of(PointStatus status);
 
 struct LinkUse {
   std::string name;
   Bytes bytes;
   Bandwidth bandwidth;
+};
+
+// Several runs that differ in their seed. Quantiles are those of the sorted times by nearest rank.
+struct Repeats {
+  std::int32_t count = 1;
+  Duration minimum;
+  Duration percentile_5;
+  Duration median;  // = Point::time
+  Duration percentile_95;
+  Duration maximum;
+};
+
+// What one fault does by itself, all else as in the healthy run.
+struct FaultCost {
+  std::string fault;  // "leaf0 -> spine1 down at 1 ms, re-routed after 10 ms"
+  PointStatus status = PointStatus::ok;
+  std::string reason;
+  std::optional<Duration> time;
+};
+
+// A job of several that ran together.
+struct JobFacts {
+  std::string name;
+  Instant start;
+  Instant finish;
+  Duration alone;  // the same job by itself on the same, healthy cluster
 };
 
 struct Point {
@@ -64,6 +91,12 @@ struct Point {
   bool proven = false;
   Numerics numerics;  // of the proof, where the collective adds numbers that round; else not known
   std::vector<std::string> warnings;
+  std::optional<Repeats> repeats;        // where the experiment is repeated
+  std::optional<Duration> healthy_time;  // where there are conditions: the run without any
+  std::vector<FaultCost> fault_costs;    // of each condition by itself
+  std::optional<JobFacts> job;
+  std::optional<PacketFacts> packets;  // packet model
+  std::string packet_queue_link;       // name of the link with the longest queue
 
   std::optional<std::vector<LinkUse>> links;  // every link by id, if asked for
   std::optional<CriticalPath> critical_path;

@@ -127,7 +127,7 @@ ClusterSpec random_cluster(std::uint64_t seed) {
   cluster.fabric.kind = kinds[random.below(kinds.size())];
   cluster.fabric.bandwidth = random_bandwidth(random);
   cluster.fabric.latency = random_latency(random);
-  if (chance(random, 30)) cluster.fabric.routing = RoutingKind::hash;
+  if (chance(random, 30)) cluster.routing.kind = RoutingKind::ecmp;
   if (std::find(can_reduce.begin(), can_reduce.end(), cluster.fabric.kind) != can_reduce.end())
     cluster.fabric.reduction = random_reduction(random);
   set_shape(random, cluster);

@@ -60,7 +60,7 @@ std::string text_of(const ClusterSpec& cluster) {
                      ", levels " + std::to_string(cluster.fabric.levels) + ", radix " +
                      std::to_string(cluster.fabric.radix) + ", oversubscription " +
                      std::to_string(cluster.fabric.oversubscription_numerator) +
-                     (cluster.fabric.routing == RoutingKind::hash ? ", hash" : "");
+                     (cluster.routing.kind == RoutingKind::ecmp ? ", hash" : "");
   for (const int side : cluster.fabric.dimensions) text += ", side " + std::to_string(side);
   return text;
 }

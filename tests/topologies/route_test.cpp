@@ -176,14 +176,14 @@ TEST_SUITE("topologies") {
 
   TEST_CASE("Hashed routes reach every shortest path and depend on the seed") {
     ClusterSpec cluster = tree_of(FabricKind::fat_tree, 3, 6, 54, 1, 0);
-    cluster.fabric.routing = RoutingKind::hash;
+    cluster.routing.kind = RoutingKind::ecmp;
     const Topology topology = built(cluster, 1);
     std::set<std::vector<LinkId>> paths;
     for (std::int32_t channel = 0; channel < 400; ++channel) paths.insert(route_of(topology, 0, 53, channel));
     CHECK(paths.size() == 9);  // 3 spines, 3 ports each
     ClusterSpec torus = fabric_of(FabricKind::torus, 1);
     torus.fabric.dimensions = {4, 4};
-    torus.fabric.routing = RoutingKind::hash;
+    torus.routing.kind = RoutingKind::ecmp;
     const Topology wrapped = built(torus, 1);
     paths.clear();
     for (std::int32_t channel = 0; channel < 2000; ++channel) paths.insert(route_of(wrapped, 0, 10, channel));

@@ -9,7 +9,7 @@ namespace {
 // The shape with minimal routes and with hashed ones.
 void add_both(std::vector<ClusterSpec>& shapes, ClusterSpec cluster) {
   shapes.push_back(cluster);
-  cluster.fabric.routing = RoutingKind::hash;
+  cluster.routing.kind = RoutingKind::ecmp;
   shapes.push_back(cluster);
 }
 

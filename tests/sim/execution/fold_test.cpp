@@ -100,7 +100,7 @@ ClusterSpec oversubscribed() {
 
 ClusterSpec hashed() {
   ClusterSpec cluster = fat_tree(8, 4, 4, 2, 8);
-  cluster.fabric.routing = RoutingKind::hash;
+  cluster.routing.kind = RoutingKind::ecmp;
   return cluster;
 }
 
@@ -153,7 +153,7 @@ std::vector<Shape> large_shapes() {
 }
 
 RunResult run(const Topology& topology, const Schedule& schedule, Shortcuts shortcuts,
-              const std::vector<CapacityChange>& changes = {}) {
+              const Conditions& changes = {}) {
   RunOptions options;
   options.shortcuts = shortcuts;
   options.launch_overhead = ps(6'600'000);
@@ -320,9 +320,10 @@ TEST_SUITE("sim/execution") {
         const auto schedule = schedule_of(name, std::int64_t{topology.ranks()} * 4096, topology, {});
         REQUIRE(schedule);
         for (const std::uint32_t link : {0U, 5U}) {
-          const std::vector<CapacityChange> changes = {
-              {Instant(), LinkId(link), rate_of(7'000'000'000)},
-              {Instant::picoseconds(20'000'000), LinkId(link), rate_of(30'000'000'000)}};
+          Conditions changes;
+          changes.link_changes = {
+              {Instant(), LinkId(link), rate_of(7'000'000'000), {}},
+              {Instant::picoseconds(20'000'000), LinkId(link), rate_of(30'000'000'000), {}}};
           require_same(run(topology, *schedule, Shortcuts::plain, changes),
                        run(topology, *schedule, Shortcuts::fold, changes));
         }

@@ -34,7 +34,7 @@ Schedule schedule_of(const std::string& name, std::int64_t bytes, const Placemen
 }
 
 RunResult run(const Topology& topology, const Schedule& schedule, const RunOptions& options = {},
-              const std::vector<CapacityChange>& changes = {}) {
+              const Conditions& changes = {}) {
   return simulate(topology, {Job{&schedule, {}, {}, -1}}, options, changes);
 }
 
@@ -241,15 +241,17 @@ TEST_SUITE("sim/execution") {
     const Schedule ring = schedule_of("ring", 2000, topology.placement());
     CHECK(run(topology, ring).time == ps(2 * us));
     // Halved 0.5 us after the start: the first message has 500 B left, 1 us; the second takes 2 us.
-    const std::vector<CapacityChange> slow = {
-        {Instant::picoseconds(us / 2), LinkId(0), rate_of(500'000'000)}};
+    Conditions slow;
+    slow.link_changes = {{Instant::picoseconds(us / 2), LinkId(0), rate_of(500'000'000), {}}};
     CHECK(run(topology, ring, {}, slow).time == ps(us / 2 + us + 2 * us));
   }
 
   TEST_CASE("simulate ends with a report when a link stays without capacity") {
     const Topology topology = port_network(2, ps(0), rate_of(1'000'000'000));
     const Schedule ring = schedule_of("ring", 2000, topology.placement());
-    const RunResult result = run(topology, ring, {}, {{Instant(), LinkId(0), rate_of(0)}});
+    Conditions down;
+    down.link_changes = {{Instant(), LinkId(0), rate_of(0), {}}};
+    const RunResult result = run(topology, ring, {}, down);
     CHECK(result.status == RunStatus::deadlock);
     REQUIRE(result.blocked.size() == 4);
     CHECK(result.blocked[0].waits_for == "its message to drain over a link without capacity");

@@ -193,8 +193,9 @@ TEST_CASE("A schedule that a topology does not turn into itself is run whole") {
   const Schedule fits = Exchange{TranslationKind::rotation, 8, true, true, 10}.make();
   CHECK(translated_instance(node, {Job{&fits, {}, {}, -1}}, {}).has_value());
   CHECK_FALSE(translated_instance(node, {Job{&fits, {1, 0, 2, 3, 4, 5, 6, 7}, {}, -1}}, {}).has_value());
-  CHECK_FALSE(
-      translated_instance(node, {Job{&fits, {}, {}, -1}}, {{Instant(), LinkId(0), Bandwidth()}}).has_value());
+  Conditions down;
+  down.link_changes = {{Instant(), LinkId(0), Bandwidth(), {}}};
+  CHECK_FALSE(translated_instance(node, {Job{&fits, {}, {}, -1}}, down).has_value());
   Schedule uneven = fits;
   uneven.layout = Layout(81, 4, {}, 8);
   CHECK_FALSE(translated_instance(node, {Job{&uneven, {}, {}, -1}}, {}).has_value());
