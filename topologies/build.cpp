@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/core/check.hpp"
 #include "topologies/aggregation.hpp"
 #include "topologies/attached_fabric.hpp"
 #include "topologies/check.hpp"
+#include "topologies/composed_routes.hpp"
 #include "topologies/cuts.hpp"
 #include "topologies/direct_networks.hpp"
 #include "topologies/dragonfly.hpp"
@@ -18,59 +21,12 @@
 #include "topologies/grid.hpp"
 #include "topologies/interior.hpp"
 #include "topologies/latency.hpp"
+#include "topologies/node_layout.hpp"
 #include "topologies/node_rings.hpp"
 #include "topologies/translations.hpp"
 
 namespace collsim::topologies {
 namespace {
-
-// Where the parts of a cluster begin. Vertices: GPUs, node switches, NICs, fabric switches. Cables: those
-// inside nodes, one from every GPU to its NIC, those of the fabric.
-struct Plan {
-  std::int32_t gpus = 1;
-  std::int32_t nics = 0;           // per node
-  std::int64_t node_switches = 0;  // per node
-  Cable interior_cables = 0;       // per node
-  Cable first_nic_cable = 0;       // of rank 0
-  Cable first_fabric_cable = 0;
-  VertexId first_nic;
-  VertexId first_fabric_switch;
-  Endpoints endpoints;
-};
-
-class ComposedRoutes final : public RouteRule {
- public:
-  ComposedRoutes(const Plan& plan, std::shared_ptr<const Interior> interior,
-                 std::shared_ptr<const Fabric> fabric)
-      : plan_(plan), interior_(std::move(interior)), fabric_(std::move(fabric)) {}
-
-  void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const override {
-    const Flow flow{source, target, channel};
-    const std::int32_t source_node = source / plan_.gpus;
-    const std::int32_t target_node = target / plan_.gpus;
-    if (source_node == target_node && interior_ != nullptr) {
-      const std::int32_t first_gpu = source_node * plan_.gpus;
-      return interior_->route(source_node * plan_.interior_cables, source - first_gpu, target - first_gpu,
-                              flow, links);
-    }
-    if (plan_.nics > 0) links.push_back(forward(plan_.first_nic_cable + source));
-    const std::int64_t from = endpoint_of(source);
-    const std::int64_t to = endpoint_of(target);
-    if (from != to) fabric_->route(from, to, flow, links);
-    if (plan_.nics > 0) links.push_back(backward(plan_.first_nic_cable + target));
-  }
-
- private:
-  std::int64_t endpoint_of(Rank rank) const {
-    if (plan_.nics == 0) return rank;
-    const std::int64_t gpu = rank % plan_.gpus;
-    return std::int64_t{rank / plan_.gpus} * plan_.nics + gpu * plan_.nics / plan_.gpus;
-  }
-
-  Plan plan_;
-  std::shared_ptr<const Interior> interior_;
-  std::shared_ptr<const Fabric> fabric_;
-};
 
 std::string topology_name(const ClusterSpec& cluster) {
   const std::int32_t gpus = cluster.node.gpus;
@@ -138,11 +94,17 @@ std::unique_ptr<const Network> make_network(const ClusterSpec& cluster, const Ch
   return nullptr;
 }
 
+// Groups of alike nodes; one where all are.
+std::vector<NodeGroup> node_groups(const ClusterSpec& cluster) {
+  if (!cluster.groups.empty()) return cluster.groups;
+  return {{cluster.nodes, cluster.preset, cluster.node}};
+}
+
 // Builds one cluster, step by step; each step needs the ones before it.
 class Builder {
  public:
   Builder(const ClusterSpec& cluster, std::uint64_t seed)
-      : cluster_(cluster), choice_(seed, cluster.routing.kind) {}
+      : cluster_(cluster), groups_(node_groups(cluster)), choice_(seed, cluster.routing.kind) {}
 
   Topology build() {
     add_vertices();
@@ -155,7 +117,7 @@ class Builder {
     parts.gpu = cluster_.node.gpu;
     parts.cuts = cuts();
     parts.latency_max = latency_max();
-    parts.routes = std::make_shared<const ComposedRoutes>(plan_, interior_, fabric());
+    parts.routes = std::make_shared<const ComposedRoutes>(layout_, interiors_, fabric());
     parts.aggregations = aggregations();
     parts.translations = translations_of(cluster_, tree_.get());
     parts.vertices = std::move(wiring_.vertices);
@@ -165,43 +127,66 @@ class Builder {
 
  private:
   void add_vertices() {
-    const NodeSpec& node = cluster_.node;
-    plan_.gpus = node.gpus;
-    plan_.nics = node.nics.count;
-    if (node.interconnect.kind != InterconnectKind::none) interior_ = make_interior(node, choice_);
-    std::vector<std::int32_t> switches;
-    if (interior_ != nullptr) switches = interior_->switch_indices();
-    plan_.node_switches = static_cast<std::int64_t>(switches.size());
-    for (std::int32_t n = 0; n < cluster_.nodes; ++n)
-      for (std::int32_t g = 0; g < node.gpus; ++g) wiring_.add_vertex(VertexKind::gpu, 0, n, g);
-    for (std::int32_t n = 0; n < cluster_.nodes; ++n)
-      for (const std::int32_t index : switches) wiring_.add_vertex(VertexKind::node_switch, 0, n, index);
-    plan_.first_nic = wiring_.next_vertex();
-    for (std::int32_t n = 0; n < cluster_.nodes; ++n)
-      for (std::int32_t i = 0; i < plan_.nics; ++i) wiring_.add_vertex(VertexKind::nic, 0, n, i);
-    plan_.first_fabric_switch = wiring_.next_vertex();
-    plan_.endpoints = {plan_.nics > 0 ? plan_.first_nic : VertexId(0), cluster_.nodes,
-                       endpoints_per_node(cluster_)};
+    lay_out();
+    add_vertices(VertexKind::gpu, [](const NodeParts& parts, std::size_t) { return numbers(parts.gpus); });
+    add_vertices(VertexKind::node_switch, [&](const NodeParts&, std::size_t group) {
+      return interiors_[group] == nullptr ? std::vector<std::int32_t>() : interiors_[group]->switch_indices();
+    });
+    add_vertices(VertexKind::nic, [](const NodeParts& parts, std::size_t) { return numbers(parts.nics); });
+    endpoints_ = {layout_.vertex_of_endpoint(0), cluster_.nodes, layout_.parts_of(0).endpoints()};
+  }
+
+  void lay_out() {
+    std::vector<NodeLayout::Group> groups;
+    for (const NodeGroup& group : groups_) {
+      const NodeSpec& node = group.node;
+      NodeLayout::Group& laid = groups.emplace_back();
+      laid.nodes = group.count;
+      laid.each = {node.gpus, node.nics.count, 0, 0};
+      interiors_.push_back(nullptr);
+      if (node.interconnect.kind == InterconnectKind::none) continue;
+      interiors_.back() = make_interior(node, choice_);
+      laid.each.switches = static_cast<std::int32_t>(interiors_.back()->switch_indices().size());
+      Wiring one;
+      interiors_.back()->lay(VertexId(0), VertexId(node.gpus), one);
+      laid.each.cables = one.next_cable();
+    }
+    layout_ = NodeLayout(std::move(groups));
+  }
+
+  static std::vector<std::int32_t> numbers(std::int32_t count) {
+    std::vector<std::int32_t> result(static_cast<std::size_t>(count));
+    std::iota(result.begin(), result.end(), 0);
+    return result;
+  }
+  // For every node the vertices of one kind, with the indices that its group has.
+  template <class Indices>
+  void add_vertices(VertexKind kind, Indices&& indices_of) {
+    for (std::size_t number = 0; number < layout_.groups().size(); ++number) {
+      const NodeLayout::Group& group = layout_.groups()[number];
+      const std::vector<std::int32_t> indices = indices_of(group.each, number);
+      for (std::int32_t n = 0; n < group.nodes; ++n)
+        for (const std::int32_t index : indices) wiring_.add_vertex(kind, 0, group.first_node + n, index);
+    }
   }
 
   void lay_interiors() {
-    if (interior_ != nullptr) {
-      const VertexId first_switch(cluster_.nodes * cluster_.node.gpus);
-      for (std::int64_t n = 0; n < cluster_.nodes; ++n)
-        interior_->lay(after(VertexId(0), n * plan_.gpus), after(first_switch, n * plan_.node_switches),
-                       wiring_);
-    }
-    plan_.interior_cables = wiring_.next_cable() / cluster_.nodes;
+    for (std::int32_t n = 0; n < layout_.nodes(); ++n)
+      if (const Interior* interior = interiors_[layout_.group_of_node(n)].get())
+        interior->lay(VertexId(layout_.first_rank(n)), layout_.first_switch(n), wiring_);
+    COLLSIM_CHECK(wiring_.next_cable() == layout_.interior_cables());
   }
 
   void lay_nic_cables() {
-    plan_.first_nic_cable = wiring_.next_cable();
-    const CableSpec cable{cluster_.node.nics.bandwidth, cluster_.node.nics.latency};
-    for (std::int64_t n = 0; n < cluster_.nodes && plan_.nics > 0; ++n)
-      for (std::int64_t g = 0; g < plan_.gpus; ++g)
-        wiring_.add_cable(after(VertexId(0), n * plan_.gpus + g),
-                          after(plan_.first_nic, n * plan_.nics + g * plan_.nics / plan_.gpus), cable);
-    plan_.first_fabric_cable = wiring_.next_cable();
+    for (std::int32_t n = 0; n < layout_.nodes(); ++n) {
+      const std::size_t group = layout_.group_of_node(n);
+      const NodeParts& parts = layout_.groups()[group].each;
+      const NicSpec& nics = groups_[group].node.nics;
+      for (std::int64_t g = 0; g < parts.gpus && parts.nics > 0; ++g)
+        wiring_.add_cable(VertexId(layout_.first_rank(n) + static_cast<Rank>(g)),
+                          after(layout_.first_nic(n), parts.endpoint_of(g)), {nics.bandwidth, nics.latency});
+    }
+    COLLSIM_CHECK(wiring_.next_cable() == layout_.node_cables());
   }
 
   void lay_fabric() {
@@ -209,12 +194,11 @@ class Builder {
     if (kind == FabricKind::none) return;
     if (std::unique_ptr<const Network> network = make_network(cluster_, choice_)) {
       const bool is_dragonfly = kind == FabricKind::dragonfly;
-      attached_ = std::make_shared<AttachedFabric>(std::move(network), plan_.endpoints, has_routers(),
+      attached_ = std::make_shared<AttachedFabric>(std::move(network), endpoints_, has_routers(),
                                                    is_dragonfly ? cluster_.fabric.dragonfly_nodes : 1);
       attached_->lay(fabric_cable(), wiring_);
     } else {
-      tree_ = std::make_shared<FatTree>(tree_shape(cluster_.fabric, plan_.endpoints.count()), plan_.endpoints,
-                                        choice_);
+      tree_ = std::make_shared<FatTree>(tree_shape(cluster_.fabric, endpoints_.count()), endpoints_, choice_);
       tree_->lay(fabric_cable(), wiring_);
     }
   }
@@ -222,7 +206,8 @@ class Builder {
   CableSpec fabric_cable() const { return {cluster_.fabric.bandwidth, cluster_.fabric.latency}; }
   // A node that is one GPU, with or without a NIC, is a point of the network itself.
   bool has_routers() const {
-    return cluster_.fabric.kind == FabricKind::dragonfly || plan_.gpus > 1 || plan_.nics > 1;
+    return cluster_.fabric.kind == FabricKind::dragonfly || cluster_.node.gpus > 1 ||
+           cluster_.node.nics.count > 1;
   }
   bool has_fabric() const { return cluster_.fabric.kind != FabricKind::none; }
   std::shared_ptr<const Fabric> fabric() const {
@@ -234,25 +219,27 @@ class Builder {
     CutInput input;
     input.wiring = &wiring_;
     input.nodes = cluster_.nodes;
-    input.gpus_per_node = plan_.gpus;
-    input.nics_per_node = plan_.nics;
-    input.switches_per_node = plan_.node_switches;
-    input.first_fabric_switch = plan_.first_fabric_switch.value;
+    input.gpus_per_node = cluster_.node.gpus;
+    input.nics_per_node = cluster_.node.nics.count;
+    input.switches_per_node = layout_.parts_of(0).switches;
+    input.first_fabric_switch = layout_.first_fabric_switch().value;
     input.nic_bandwidth = cluster_.node.nics.bandwidth;
     input.fabric_bandwidth = cluster_.fabric.bandwidth;
-    input.interior_end = plan_.first_nic_cable;
+    input.interior_end = layout_.interior_cables();
     input.uses_fabric = uses_fabric();
     return cuts_of(input, has_fabric() ? fabric()->groupings() : std::vector<Grouping>());
   }
 
   // Messages between GPUs of one node with an interconnect never leave it.
-  bool uses_fabric() const { return has_fabric() && (cluster_.nodes > 1 || interior_ == nullptr); }
+  bool uses_fabric() const { return has_fabric() && (cluster_.nodes > 1 || interiors_[0] == nullptr); }
 
   // From any GPU to its way into the fabric: over its own NIC, since no other is nearer.
-  Duration to_fabric() const { return plan_.nics > 0 ? cluster_.node.nics.latency : Duration(); }
+  Duration to_fabric() const {
+    return cluster_.node.nics.count > 0 ? cluster_.node.nics.latency : Duration();
+  }
 
   Duration latency_max() const {
-    const std::int32_t ranks = cluster_.nodes * plan_.gpus;
+    const std::int32_t ranks = cluster_.nodes * cluster_.node.gpus;
     if (ranks == 1) return Duration();
     if (attached_ != nullptr && cluster_.nodes > 1) {
       // Every way out of a node leads over its point, where two GPUs of one node can meet as well.
@@ -260,21 +247,22 @@ class Builder {
       return to_point * 2 + attached_->point_latency_max(fabric_cable());
     }
     const std::size_t links =
-        uses_fabric() ? wiring_.links.size() : static_cast<std::size_t>(2 * plan_.first_nic_cable);
+        uses_fabric() ? wiring_.links.size() : static_cast<std::size_t>(2 * layout_.interior_cables());
     const Graph graph(wiring_.vertices.size(), std::span(wiring_.links).first(links));
     std::vector<std::int32_t> nodes = {0};
     if (tree_ != nullptr && cluster_.nodes > 1) nodes = tree_->unlike_nodes();
     std::vector<Rank> candidates;
     for (const std::int32_t node : nodes)
-      for (std::int32_t gpu = 0; gpu < plan_.gpus; ++gpu) candidates.push_back(node * plan_.gpus + gpu);
+      for (std::int32_t gpu = 0; gpu < cluster_.node.gpus; ++gpu)
+        candidates.push_back(node * cluster_.node.gpus + gpu);
     return largest_latency(graph, ranks, candidates, latency_range(graph));
   }
 
   // Where one node is alone, or the fabric is a tree.
   LatencyRange latency_range(const Graph& graph) const {
-    if (!uses_fabric()) return {Duration(), interior_->latency_max()};
+    if (!uses_fabric()) return {Duration(), interiors_[0]->latency_max()};
     if (attached_ != nullptr) return {Duration(), (to_fabric() + cluster_.fabric.latency) * 2};
-    const std::int32_t ranks = cluster_.nodes * plan_.gpus;
+    const std::int32_t ranks = cluster_.nodes * cluster_.node.gpus;
     const auto farthest = [&](VertexId from) {
       const std::vector<Duration> distance = graph.latencies(from);
       return *std::max_element(distance.begin(), distance.begin() + ranks);
@@ -291,11 +279,11 @@ class Builder {
   std::shared_ptr<const AggregationRule> aggregations() const {
     AggregationInput input;
     input.nodes = cluster_.nodes;
-    input.gpus_per_node = plan_.gpus;
-    input.nics_per_node = plan_.nics;
+    input.gpus_per_node = cluster_.node.gpus;
+    input.nics_per_node = cluster_.node.nics.count;
     input.planes = cluster_.node.interconnect.planes;
-    input.interior_cables = plan_.interior_cables;
-    input.first_nic_cable = plan_.first_nic_cable;
+    input.interior_cables = layout_.parts_of(0).cables;
+    input.first_nic_cable = layout_.interior_cables();
     input.interior_latency = cluster_.node.interconnect.latency;
     input.nic_latency = cluster_.node.nics.latency;
     input.fabric_latency = cluster_.fabric.latency;
@@ -305,10 +293,12 @@ class Builder {
   }
 
   ClusterSpec cluster_;
+  std::vector<NodeGroup> groups_;
   Choice choice_;
-  Plan plan_;
+  NodeLayout layout_;
+  Endpoints endpoints_;
   Wiring wiring_;
-  std::shared_ptr<const Interior> interior_;
+  std::vector<std::shared_ptr<const Interior>> interiors_;  // [group]; null: no interconnect
   std::shared_ptr<AttachedFabric> attached_;
   std::shared_ptr<FatTree> tree_;
 };
