@@ -8,10 +8,9 @@
 namespace collsim {
 namespace {
 
-constexpr std::int64_t micro = 1'000'000;                        // microbytes in a byte
-constexpr std::int64_t time_end = std::int64_t{1} << 62;         // ps; about 53 days
-constexpr std::uint32_t exact_flows_max = 1'000'000;             // see Limits in the header
-const Int128 work_per_byte = Int128{1'000'000'000'000} * micro;  // 10^18
+constexpr std::int64_t micro_per_byte = 1'000'000;
+constexpr std::int64_t time_end = std::int64_t{1} << 62;                  // ps; about 53 days
+const Int128 work_per_byte = Int128{1'000'000'000'000} * micro_per_byte;  // 10^18
 
 Int128 ceiling_division(Int128 value, Int128 divisor) {
   if (value <= std::numeric_limits<std::int64_t>::max() / 2 &&
@@ -23,18 +22,31 @@ Int128 ceiling_division(Int128 value, Int128 divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-Int128 floor_division(Int128 value, std::uint32_t divisor) {
+Int128 floor_division(Int128 value, std::int64_t divisor) {
   if (value <= std::numeric_limits<std::int64_t>::max()) return static_cast<std::int64_t>(value) / divisor;
   return value / divisor;
 }
 
 }  // namespace
 
+Int128 FluidNetwork::Bound::micro() const {
+  const Int128 whole = Int128{rate} * micro_per_byte;
+  return shares == 1 ? whole : whole / shares;
+}
+
+bool FluidNetwork::Bound::is_below(const Bound& other) const {
+  if (shares == 1 && other.shares == 1) return rate < other.rate;
+  return micro() < other.micro();
+}
+
+FluidNetwork::Work FluidNetwork::work_of(Bytes size) { return size.count() * work_per_byte; }
+
 // ---------------------------------------------------------------- construction
 
 void FluidNetwork::reserve(std::size_t resources, std::size_t flows, std::size_t uses) {
   resources_.reserve(resources);
   flows_.reserve(flows);
+  fixed_.reserve(flows);
   exclusive_.reserve(flows);
   hops_.reserve(uses);
 }
@@ -49,15 +61,16 @@ ResourceId FluidNetwork::add_resource(Bandwidth capacity, bool changes) {
 }
 
 FlowId FluidNetwork::add_flow(std::span<const Use> route, std::optional<Bandwidth> rate_max,
-                              std::uint64_t exclusive) {
-  COLLSIM_CHECK(!frozen_ && (!route.empty() || rate_max.has_value()));
+                              std::uint64_t exclusive, std::uint32_t weight) {
+  COLLSIM_CHECK(!frozen_ && weight > 0 && (!route.empty() || rate_max.has_value()));
   const auto id = static_cast<FlowId>(flows_.size());
   Flow flow;
-  flow.fixed_rate = rate_max ? rate_max->bytes_per_second() : std::numeric_limits<std::int64_t>::max();
+  flow.weight = weight;
   flow.route_begin = static_cast<std::uint32_t>(hops_.size());
   flow.route_size = static_cast<std::uint32_t>(route.size());
   for (const Use& use : route) hops_.push_back(Hop{use.weight, use.resource, id, none, none});
   flows_.push_back(flow);
+  fixed_.push_back({rate_max ? rate_max->bytes_per_second() : std::numeric_limits<std::int64_t>::max(), 1});
   exclusive_.push_back(exclusive);
   return id;
 }
@@ -67,7 +80,7 @@ void FluidNetwork::freeze() {
   std::vector<char> slack(resources_.size());
   find_slack(slack);
   drop(slack);
-  for (Flow& flow : flows_) flow.solo = solo_of(flow);
+  for (FlowId id = 0; id < flows_.size(); ++id) flows_[id].solo = solo_of(id);
   position_.resize(flows_.size());
   exclusive_ = {};
   frozen_ = true;
@@ -81,41 +94,41 @@ void FluidNetwork::find_slack(std::vector<char>& slack) const {
     Int128 sum = 0;
     Int128 largest = 0;  // of the flows with `key`
     std::uint64_t key = 0;
-    std::uint32_t flows = 0;
   };
   std::vector<Load> loads(resources_.size());
   for (std::size_t id = 0; id < flows_.size(); ++id) {
     const Flow& flow = flows_[id];
     const std::span<const Hop> hops(hops_.data() + flow.route_begin, flow.route_size);
-    std::int64_t fastest = flow.fixed_rate;
-    for (const Hop& hop : hops)
-      if (!resources_[hop.resource].changes) fastest = std::min(fastest, resources_[hop.resource].capacity);
+    Bound fastest = fixed_[id];
+    for (const Hop& hop : hops) {
+      const Bound bound = {resources_[hop.resource].capacity, hop.shares};
+      if (!resources_[hop.resource].changes && bound.is_below(fastest)) fastest = bound;
+    }
     for (const Hop& hop : hops) {
       Load& load = loads[hop.resource];
-      if (load.flows == 0 || load.key != exclusive_[id]) load.largest = 0;
+      if (load.key != exclusive_[id]) load.largest = 0;
       load.key = exclusive_[id];
-      const Int128 together = Int128{hop.weight} * fastest;
+      const Int128 together = fastest.micro() * hop.shares;
       load.sum += std::max<Int128>(0, together - load.largest);
       load.largest = std::max(load.largest, together);
-      load.flows += hop.weight;
     }
   }
   for (std::size_t id = 0; id < resources_.size(); ++id)
-    slack[id] = !resources_[id].changes && loads[id].sum <= resources_[id].capacity &&
-                loads[id].flows < exact_flows_max;
+    slack[id] = !resources_[id].changes && loads[id].sum <= Int128{resources_[id].capacity} * micro_per_byte;
 }
 
 // Takes slack resources out of all routes, keeping their capacities as bounds of the flows.
 void FluidNetwork::drop(const std::vector<char>& slack) {
   std::uint32_t kept = 0;
-  for (Flow& flow : flows_) {
+  for (FlowId id = 0; id < flows_.size(); ++id) {
+    Flow& flow = flows_[id];
     const std::uint32_t begin = kept;
     for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop) {
-      const ResourceId resource = hops_[hop].resource;
-      if (slack[resource])
-        flow.fixed_rate = std::min(flow.fixed_rate, resources_[resource].capacity);
-      else
+      const Bound bound = {resources_[hops_[hop].resource].capacity, hops_[hop].shares};
+      if (slack[hops_[hop].resource] == 0)
         hops_[kept++] = hops_[hop];
+      else if (bound.is_below(fixed_[id]))
+        fixed_[id] = bound;
     }
     flow.route_begin = begin;
     flow.route_size = kept - begin;
@@ -123,15 +136,25 @@ void FluidNetwork::drop(const std::vector<char>& slack) {
   hops_.resize(kept);
 }
 
-std::int64_t FluidNetwork::solo_of(const Flow& flow) const {
-  std::int64_t solo = flow.fixed_rate;
-  for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop)
-    solo = std::min(solo, resources_[hops_[hop].resource].capacity);
+FluidNetwork::Bound FluidNetwork::solo_of(FlowId id) const {
+  const Flow& flow = flows_[id];
+  Bound solo = fixed_[id];
+  for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop) {
+    const Bound bound = {resources_[hops_[hop].resource].capacity, hops_[hop].shares};
+    if (bound.is_below(solo)) solo = bound;
+  }
   return solo;
 }
 
-Duration FluidNetwork::time_at(std::int64_t bytes_per_second, Bytes size) {
+Duration FluidNetwork::time_at(const Bound& bound, Bytes size) {
   constexpr std::int64_t small_max = 4'000'000;  // small_max * 10^12 + a rate stays below 2^63
+  if (bound.shares != 1) {
+    const Int128 rate = bound.micro();
+    if (rate == 0) return Duration::picoseconds(time_end);
+    return Duration::picoseconds(
+        static_cast<std::int64_t>(std::min<Int128>(ceiling_division(work_of(size), rate), time_end)));
+  }
+  const std::int64_t bytes_per_second = bound.rate;
   if (size.count() <= small_max && bytes_per_second < (std::int64_t{1} << 62) && bytes_per_second > 0) {
     const std::int64_t work = size.count() * picoseconds_per_second;
     const std::int64_t whole = work / bytes_per_second;
@@ -145,7 +168,7 @@ Duration FluidNetwork::time_at(std::int64_t bytes_per_second, Bytes size) {
 // ---------------------------------------------------------------- changes of an instant
 
 bool FluidNetwork::binds(const Resource& resource) {
-  return resource.solo_sum > resource.capacity || resource.active >= exact_flows_max;
+  return resource.solo_sum > Int128{resource.capacity} * micro_per_byte;
 }
 
 void FluidNetwork::touch(ResourceId id) {
@@ -162,8 +185,9 @@ void FluidNetwork::link(std::uint32_t index) {
   hop.next = resource.first_hop;
   if (hop.next != none) hops_[hop.next].previous = index;
   resource.first_hop = index;
-  resource.active += hop.weight;
-  resource.solo_sum += Int128{flows_[hop.flow].solo} * hop.weight;
+  const Flow& flow = flows_[hop.flow];
+  resource.active += std::int64_t{flow.weight} * hop.shares;
+  resource.solo_sum += flow.solo.micro() * hop.shares;
   touch(hop.resource);
 }
 
@@ -172,8 +196,9 @@ void FluidNetwork::unlink(std::uint32_t index) {
   Resource& resource = resources_[hop.resource];
   if (hop.next != none) hops_[hop.next].previous = hop.previous;
   (hop.previous != none ? hops_[hop.previous].next : resource.first_hop) = hop.next;
-  resource.active -= hop.weight;
-  resource.solo_sum -= Int128{flows_[hop.flow].solo} * hop.weight;
+  const Flow& flow = flows_[hop.flow];
+  resource.active -= std::int64_t{flow.weight} * hop.shares;
+  resource.solo_sum -= flow.solo.micro() * hop.shares;
   touch(hop.resource);
 }
 
@@ -189,33 +214,56 @@ void FluidNetwork::start(FlowId id, Bytes size) {
 
 void FluidNetwork::finish(FlowId id) {
   Flow& flow = flows_[id];
-  COLLSIM_DCHECK(flow.state == State::solo || flow.state == State::shared);
+  COLLSIM_DCHECK(flow.state != State::idle);
   for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop) unlink(hop);
   if (flow.drain_place != none) remove_drain(id);
   flow.state = State::idle;
   flow.drained_at = -1;
 }
 
+FluidNetwork::Work FluidNetwork::abort(FlowId id, Instant now) {
+  Flow& flow = flows_[id];
+  COLLSIM_DCHECK(flow.state != State::idle && !drained(id, now));
+  Work left = work_of(Bytes(flow.bytes));
+  if (flow.state != State::fresh) {
+    bring_up_to(flow, now);
+    left = flow.work_left;
+  }
+  finish(id);
+  return left;
+}
+
+void FluidNetwork::start_rest(FlowId id, Work left, Instant now) {
+  COLLSIM_DCHECK(left > 0);
+  start(id, Bytes(1));
+  Flow& flow = flows_[id];
+  flow.state = State::shared;
+  flow.work_left = left;
+  flow.rate = 0;
+  flow.since = now.picoseconds();
+}
+
 void FluidNetwork::set_capacity(ResourceId resource, Bandwidth capacity, Instant now) {
   COLLSIM_CHECK(resources_[resource].changes && capacity.bytes_per_second() >= 0);
   resources_[resource].capacity = capacity.bytes_per_second();
   for (const Hop& hop : hops_)
-    if (hop.resource == resource) set_solo(flows_[hop.flow], solo_of(flows_[hop.flow]), now);
+    if (hop.resource == resource) set_solo(hop.flow, solo_of(hop.flow), now);
   touch(resource);
 }
 
 // A new solo rate. An active flow is planned again by the next settle(), whether it meets others or not.
-void FluidNetwork::set_solo(Flow& flow, std::int64_t solo, Instant now) {
-  const std::int64_t change = solo - flow.solo;
+void FluidNetwork::set_solo(FlowId id, const Bound& solo, Instant now) {
+  Flow& flow = flows_[id];
+  const Int128 change = solo.micro() - flow.solo.micro();
   const bool running = flow.state == State::solo || flow.state == State::shared;
   if (running) bring_up_to(flow, now);
   flow.solo = solo;
   if (flow.state == State::idle) return;
   for (const Hop& hop : hops_of(flow)) {
-    resources_[hop.resource].solo_sum += Int128{change} * hop.weight;
+    resources_[hop.resource].solo_sum += change * hop.shares;
     touch(hop.resource);
   }
-  if (running) fresh_.push_back(static_cast<FlowId>(&flow - flows_.data()));
+  if (running) fresh_.push_back(id);
 }
 
 // ---------------------------------------------------------------- solving
@@ -229,7 +277,7 @@ void FluidNetwork::settle(Instant now, std::vector<Scheduled>& scheduled) {
     if (flow.state == State::fresh)
       plan_solo(id, now, scheduled);
     else
-      plan(id, Int128{flow.solo} * micro, now, scheduled);
+      plan(id, flow.solo.micro(), now, scheduled);
   }
   fresh_.clear();
 }
@@ -264,7 +312,7 @@ void FluidNetwork::begin_region() {
       resource.level = unbound;
     if (level == unbound) continue;
     for (std::uint32_t hop = resource.first_hop; hop != none; hop = hops_[hop].next)
-      if (rate(hops_[hop].flow) == level) release(hops_[hop].flow);
+      if (rate(hops_[hop].flow) == level * flows_[hops_[hop].flow].weight) release(hops_[hop].flow);
   }
   dirty_.clear();
   for (const FlowId id : fresh_) {
@@ -293,7 +341,12 @@ void FluidNetwork::hold(FlowId id) {
   if (flow.mark == settle_number_) return;
   flow.mark = settle_number_;
   position_[id] = static_cast<std::uint32_t>(members_.size());
-  members_.push_back({id, false, rate(id), -1});
+  const Int128 held = rate(id);
+  members_.push_back({id, false, held, level_of(flow, held), -1});
+}
+
+Int128 FluidNetwork::level_of(const Flow& flow, Int128 limit) {
+  return flow.weight == 1 ? limit : ceiling_division(limit, flow.weight);
 }
 
 // Makes a flow free, with all contended resources on its route.
@@ -302,7 +355,8 @@ void FluidNetwork::release(FlowId id) {
   Member& member = members_[position_[id]];
   if (member.free) return;
   member.free = true;
-  member.limit = Int128{flows_[id].solo} * micro;
+  member.limit = flows_[id].solo.micro();
+  member.level = level_of(flows_[id], member.limit);
   for (const Hop& hop : hops_of(flows_[id])) enter(hop.resource);
 }
 
@@ -322,9 +376,9 @@ bool FluidNetwork::grow() {
 bool FluidNetwork::contradicted(const Member& member) const {
   const Flow& flow = flows_[member.flow];
   if (member.rate != member.limit) return true;
-  if (member.rate == Int128{flow.solo} * micro) return false;
+  if (member.rate == flow.solo.micro()) return false;
   for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop)
-    if (resources_[hops_[hop].resource].level == member.rate) return false;
+    if (resources_[hops_[hop].resource].level * flow.weight == member.rate) return false;
   return true;
 }
 
@@ -332,18 +386,18 @@ bool FluidNetwork::contradicted(const Member& member) const {
 void FluidNetwork::fill() {
   for (Member& member : members_) member.rate = -1;
   fill_heap();
-  Int128 share = 0;
-  while (next_share(share)) {
-    for (; next_by_limit_ < by_limit_.size(); ++next_by_limit_) {
-      const Member& member = members_[by_limit_[next_by_limit_]];
+  Int128 level = 0;
+  while (next_level(level)) {
+    for (; next_by_level_ < by_level_.size(); ++next_by_level_) {
+      const Member& member = members_[by_level_[next_by_level_]];
       if (member.rate >= 0) continue;
-      if (member.limit > share) break;
-      freeze_flow(member.flow, share);
+      if (member.level > level) break;
+      freeze_flow(member.flow, level);
     }
     for (const ResourceId id : tightest_) {
-      resources_[id].level = share;
+      resources_[id].level = level;
       for (std::uint32_t hop = resources_[id].first_hop; hop != none; hop = hops_[hop].next)
-        if (members_[position_[hops_[hop].flow]].rate < 0) freeze_flow(hops_[hop].flow, share);
+        if (members_[position_[hops_[hop].flow]].rate < 0) freeze_flow(hops_[hop].flow, level);
     }
   }
 }
@@ -353,59 +407,61 @@ void FluidNetwork::fill_heap() {
   for (const ResourceId id : region_) {
     Resource& resource = resources_[id];
     resource.level = unbound;
-    resource.free = Int128{resource.capacity} * micro;
+    resource.free = Int128{resource.capacity} * micro_per_byte;
     resource.unfrozen = resource.active;
     heap_.push_back({floor_division(resource.free, resource.unfrozen), id});
   }
-  const auto later = [](const Share& a, const Share& b) { return a.share > b.share; };
+  const auto later = [](const Level& a, const Level& b) { return a.level > b.level; };
   std::make_heap(heap_.begin(), heap_.end(), later);
-  by_limit_.resize(members_.size());
-  for (std::uint32_t place = 0; place < by_limit_.size(); ++place) by_limit_[place] = place;
-  const auto slower = [this](std::uint32_t a, std::uint32_t b) {
-    return members_[a].limit < members_[b].limit;
+  by_level_.resize(members_.size());
+  for (std::uint32_t place = 0; place < by_level_.size(); ++place) by_level_[place] = place;
+  const auto lower = [this](std::uint32_t a, std::uint32_t b) {
+    return members_[a].level < members_[b].level;
   };
-  if (!std::is_sorted(by_limit_.begin(), by_limit_.end(), slower))
-    std::sort(by_limit_.begin(), by_limit_.end(), slower);
-  next_by_limit_ = 0;
+  if (!std::is_sorted(by_level_.begin(), by_level_.end(), lower))
+    std::sort(by_level_.begin(), by_level_.end(), lower);
+  next_by_level_ = 0;
 }
 
-// The smallest share of any resource or limit of any flow that is not frozen, and in tightest_ the resources
-// that have it. Shares only grow while the filling goes on, so the keys in the heap are lower bounds, renewed
+// The smallest level of any resource or flow that is not frozen, and in tightest_ the resources
+// that have it. Levels only grow while the filling goes on, so the keys in the heap are lower bounds, renewed
 // at the top.
-bool FluidNetwork::next_share(Int128& share) {
+bool FluidNetwork::next_level(Int128& level) {
   tightest_.clear();
-  while (next_by_limit_ < by_limit_.size() && members_[by_limit_[next_by_limit_]].rate >= 0) ++next_by_limit_;
-  if (next_by_limit_ == by_limit_.size()) return false;
-  share = members_[by_limit_[next_by_limit_]].limit;
-  const auto later = [](const Share& a, const Share& b) { return a.share > b.share; };
-  while (!heap_.empty() && heap_.front().share <= share) {
+  while (next_by_level_ < by_level_.size() && members_[by_level_[next_by_level_]].rate >= 0) ++next_by_level_;
+  if (next_by_level_ == by_level_.size()) return false;
+  level = members_[by_level_[next_by_level_]].level;
+  const auto later = [](const Level& a, const Level& b) { return a.level > b.level; };
+  while (!heap_.empty() && heap_.front().level <= level) {
     std::pop_heap(heap_.begin(), heap_.end(), later);
-    Share& top = heap_.back();
+    Level& top = heap_.back();
     const Resource& resource = resources_[top.resource];
     if (resource.unfrozen == 0) {
       heap_.pop_back();
       continue;
     }
     const Int128 now = floor_division(resource.free, resource.unfrozen);
-    if (now != top.share) {
-      top.share = now;
+    if (now != top.level) {
+      top.level = now;
       std::push_heap(heap_.begin(), heap_.end(), later);
       continue;
     }
-    share = now;
+    level = now;
     tightest_.push_back(top.resource);
     heap_.pop_back();
   }
   return true;
 }
 
-void FluidNetwork::freeze_flow(FlowId id, Int128 share) {
-  members_[position_[id]].rate = share;
-  for (const Hop& hop : hops_of(flows_[id])) {
+void FluidNetwork::freeze_flow(FlowId id, Int128 level) {
+  const Flow& flow = flows_[id];
+  Member& member = members_[position_[id]];
+  member.rate = std::min(member.limit, level * flow.weight);
+  for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (resource.mark != settle_number_) continue;
-    resource.free -= share * hop.weight;
-    resource.unfrozen -= hop.weight;
+    resource.free -= member.rate * hop.shares;
+    resource.unfrozen -= std::int64_t{flow.weight} * hop.shares;
   }
 }
 
@@ -414,7 +470,7 @@ void FluidNetwork::freeze_flow(FlowId id, Int128 share) {
 // Writes work_left as of `now`; the flow goes on at its old rate.
 void FluidNetwork::bring_up_to(Flow& flow, Instant now) {
   if (flow.state == State::solo) {
-    flow.rate = Int128{flow.solo} * micro;
+    flow.rate = flow.solo.micro();
     flow.work_left = flow.bytes * work_per_byte;
     flow.state = State::shared;
   }
@@ -428,7 +484,7 @@ void FluidNetwork::plan_solo(FlowId id, Instant now, std::vector<Scheduled>& sch
   flow.since = now.picoseconds();
   const Duration delay = time_at(flow.solo, Bytes(flow.bytes));
   if (delay.picoseconds() >= time_end - now.picoseconds()) {
-    overflowed_ = overflowed_ || flow.solo > 0;
+    overflowed_ = overflowed_ || flow.solo.micro() > 0;
     return;
   }
   flow.drained_at = now.picoseconds() + delay.picoseconds();
@@ -437,7 +493,7 @@ void FluidNetwork::plan_solo(FlowId id, Instant now, std::vector<Scheduled>& sch
 
 void FluidNetwork::plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled) {
   Flow& flow = flows_[id];
-  if (rate == Int128{flow.solo} * micro) {
+  if (rate == flow.solo.micro()) {
     if (flow.state == State::fresh) return plan_solo(id, now, scheduled);
     if (flow.state == State::solo) return;
   }
@@ -511,7 +567,7 @@ std::optional<Instant> FluidNetwork::drain_time(FlowId id) const {
 Int128 FluidNetwork::rate(FlowId id) const {
   const Flow& flow = flows_[id];
   if (flow.state == State::idle || flow.state == State::fresh) return 0;
-  return flow.state == State::shared ? flow.rate : Int128{flow.solo} * micro;
+  return flow.state == State::shared ? flow.rate : flow.solo.micro();
 }
 
 }  // namespace collsim

@@ -11,22 +11,29 @@
 // in 128 bits; a message has drained at the first picosecond with nothing left. No floating point: the result
 // does not depend on order or compiler.
 //
+// Classes. A flow may stand for a class of flows that always drain alike; `shares` of a use is how many of
+// them are on that resource. The flow has the rate of one of them, the resource carries shares * rate. A
+// message spread over k equal parts is such a class, with k shares of what all parts cross.
+//
+// Weights. Where it is bound, a flow of weight w gets w times what a flow of weight 1 gets there. In full:
+//   - The solo rate of a flow is the smallest of rate_max and floor(capacity / shares) on its route.
+//   - A resource that can carry the solo rates of all its flows, sum(shares * solo) <= capacity, is slack: it
+//     binds nobody, and connects nobody. (With weights of 1 that follows from the rest. With others it keeps
+//     a flow that is alone at exactly its solo rate.)
+//   - Any other resource has the level floor(free / sum(weight * shares)), the sum over its unfrozen flows; a
+//     flow has the level ceil(solo / weight). The smallest level freezes: the flows that have it, and all
+//     flows of the resources that have it, get min(solo, weight * level).
+//
 // Only what an event touches is solved again:
-//   - A flow alone could use its solo rate, the smallest capacity on its route. A resource whose flows' solo
-//     rates sum to no more than its capacity is slack: it can bind nobody, and connects nobody. A flow that
-//     meets only slack resources drains at its solo rate and disturbs no other flow.
+//   - A flow that meets only slack resources drains at its solo rate and disturbs no other flow.
 //   - freeze() drops the resources that are slack whatever drains (sum over exclusive keys of the largest
 //     solo rate <= capacity) from all routes.
 //   - Elsewhere the connected component of contended resources and their flows is solved.
 //
-// Classes. A flow may stand for a class of flows that always drain alike: it then uses `weight` shares of a
-// resource, the number of flows of the class on it. All of the above holds with flows counted by weight.
-//
-// Complexity  start and finish O(route); settle O(component * log(component)), O(1) a flow where nothing
-//             is contended. Memory O(sum of routes). Nothing is allocated after freeze() but the growth of
-//             work lists.
-// Limits      Fewer than 10^6 flows on one resource are treated exactly as slack or not; more count
-//             as contended.
+// Complexity  start, finish and abort O(route); settle O(component * log(component)), O(1) a flow where
+//             nothing is contended; set_capacity O(all routes). Memory O(sum of routes). Nothing is allocated
+//             after freeze() but the growth of work lists.
+// Limits      The sum of weight * shares on a resource stays below 2^63.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +52,10 @@ class FluidNetwork {
  public:
   struct Use {
     ResourceId resource;
-    std::uint32_t weight = 1;  // shares
+    std::uint32_t weight = 1;  // shares, at least 1
   };
+  // Of a message, in 10^-18 byte.
+  using Work = Int128;
   // A flow that will have drained `delay` from now if it stays alone; the caller's queue holds it until then.
   struct Scheduled {
     FlowId flow;
@@ -58,8 +67,9 @@ class FluidNetwork {
   // `changes`: its capacity may be set later. REQUIRES: capacity > 0
   ResourceId add_resource(Bandwidth capacity, bool changes = false);
   // Flows with equal `exclusive` never drain at once and must be added one after the other. A resource occurs
-  // at most once in a route. REQUIRES: the route is not empty or rate_max is given
-  FlowId add_flow(std::span<const Use> route, std::optional<Bandwidth> rate_max, std::uint64_t exclusive);
+  // at most once in a route. REQUIRES: the route is not empty or rate_max is given; weight > 0
+  FlowId add_flow(std::span<const Use> route, std::optional<Bandwidth> rate_max, std::uint64_t exclusive,
+                  std::uint32_t weight = 1);
   // No resources or flows after this.
   void freeze();
 
@@ -67,6 +77,7 @@ class FluidNetwork {
   bool static_rates() const { return hops_.empty(); }
   // Time to drain `size` with nobody else there.
   Duration alone(FlowId flow, Bytes size) const { return time_at(flows_[flow].solo, size); }
+  static Work work_of(Bytes size);
 
   // REQUIRES: the flow is idle, size > 0
   void start(FlowId flow, Bytes size);
@@ -74,6 +85,12 @@ class FluidNetwork {
   bool drained(FlowId flow, Instant now) const { return flows_[flow].drained_at == now.picoseconds(); }
   // The flow becomes idle. REQUIRES: drained(flow, now)
   void finish(FlowId flow);
+  // Takes the message off the flow, which becomes idle; what is left of it, more than 0, may go on elsewhere.
+  // REQUIRES: a message is on the flow (it may have started at this instant) and not drained(flow, now)
+  Work abort(FlowId flow, Instant now);
+  // start() for what abort() left. The drain is always kept here, never scheduled.
+  // REQUIRES: the flow is idle, left > 0
+  void start_rest(FlowId flow, Work left, Instant now);
   // REQUIRES: the resource was added with `changes`
   void set_capacity(ResourceId resource, Bandwidth capacity, Instant now);
 
@@ -99,43 +116,51 @@ class FluidNetwork {
   static constexpr Int128 unbound = -1;
   static constexpr std::uint32_t none = 0xffffffffU;
 
+  // A largest rate: `rate` bytes/s divided by `shares`, rounded down to microbytes/s.
+  struct Bound {
+    std::int64_t rate = 0;
+    std::uint32_t shares = 1;
+    Int128 micro() const;
+    bool is_below(const Bound& other) const;
+  };
+  // State shared with a rate of 0 and no drain planned: may be the rest of a message that has just started.
   enum class State : std::uint8_t { idle, fresh, solo, shared };
   struct Flow {
-    Int128 work_left = 0;           // state shared: at `since`, in 10^-18 byte
+    Work work_left = 0;             // state shared: at `since`
     Int128 rate = 0;                // state shared
-    std::int64_t solo = 0;          // bytes/s
-    std::int64_t fixed_rate = 0;    // bytes/s: rate_max and the capacities of dropped resources
-    std::int64_t bytes = 0;         // of the message
+    Bound solo;                     // rate_max and its resources' capacities
+    std::int64_t bytes = 0;         // of the message; states fresh, solo
     std::int64_t since = 0;         // ps: state solo: start; state shared: last change of rate
     std::int64_t drained_at = -1;   // ps, or -1
     std::uint32_t route_begin = 0;  // into hops_
     std::uint32_t route_size = 0;
     std::uint32_t mark = 0;            // settle number in which it was visited
     std::uint32_t drain_place = none;  // in drains_
+    std::uint32_t weight = 1;
     State state = State::idle;
   };
   struct Resource {
-    Int128 solo_sum = 0;             // of active flows, bytes/s
+    Int128 solo_sum = 0;             // of active flows by shares, microbytes/s
     Int128 free = 0;                 // while solving, microbytes/s
     std::int64_t capacity = 0;       // bytes/s
+    std::int64_t active = 0;         // sum of weight * shares of active flows
+    std::int64_t unfrozen = 0;       // the same while solving
     std::uint32_t first_hop = none;  // list of active hops
-    std::uint32_t active = 0;        // shares in it
-    std::uint32_t unfrozen = 0;      // while solving
     std::uint32_t mark = 0;          // settle number in which it was visited
     bool changes = false;
     bool dirty = false;      // in dirty_
     bool contended = false;  // at the last settle that looked at it
-    Int128 level = unbound;  // the share at which it froze in the last solve that held it, or unbound
+    Int128 level = unbound;  // at which it froze in the last solve that held it, or unbound
   };
   struct Hop {
-    std::uint32_t weight;
+    std::uint32_t shares;
     ResourceId resource;
     FlowId flow;
     std::uint32_t next = none;  // active hops of the same resource
     std::uint32_t previous = none;
   };
-  struct Share {
-    Int128 share;
+  struct Level {
+    Int128 level;
     ResourceId resource;
   };
   // A flow of the region that is being solved.
@@ -143,11 +168,13 @@ class FluidNetwork {
     FlowId flow;
     bool free;     // to be solved; else held at its present rate unless that is contradicted
     Int128 limit;  // its solo rate, or the present rate of a held flow
+    Int128 level;  // ceil(limit / weight)
     Int128 rate;   // solved; -1 while unfrozen
   };
   static constexpr int growths_max = 8;
 
-  static Duration time_at(std::int64_t bytes_per_second, Bytes size);
+  static Duration time_at(const Bound& bound, Bytes size);
+  static Int128 level_of(const Flow& flow, Int128 limit);
   static bool binds(const Resource& resource);
   std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.route_begin, flow.route_size}; }
   void find_slack(std::vector<char>& slack) const;
@@ -155,8 +182,8 @@ class FluidNetwork {
   void link(std::uint32_t hop);
   void unlink(std::uint32_t hop);
   void touch(ResourceId resource);
-  void set_solo(Flow& flow, std::int64_t solo, Instant now);
-  std::int64_t solo_of(const Flow& flow) const;
+  void set_solo(FlowId id, const Bound& solo, Instant now);
+  Bound solo_of(FlowId id) const;
   void bring_up_to(Flow& flow, Instant now);
   void plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled);
   bool drains_before(FlowId a, FlowId b) const;
@@ -173,12 +200,13 @@ class FluidNetwork {
   bool contradicted(const Member& member) const;
   void fill();
   void fill_heap();
-  bool next_share(Int128& share);
-  void freeze_flow(FlowId id, Int128 share);
+  bool next_level(Int128& level);
+  void freeze_flow(FlowId id, Int128 level);
 
   std::vector<Resource> resources_;
   std::vector<Flow> flows_;
   std::vector<Hop> hops_;
+  std::vector<Bound> fixed_;              // [flow]: rate_max and the capacities of dropped resources
   std::vector<std::uint64_t> exclusive_;  // [flow], until freeze()
   std::vector<FlowId> fresh_;             // started since the last settle
   std::vector<ResourceId> dirty_;         // contended resources touched since the last settle
@@ -187,10 +215,10 @@ class FluidNetwork {
   std::vector<std::uint32_t> position_;   // [flow]: its place in members_
   std::vector<FlowId>
       drains_;  // binary heap by drain time, then flow: the flows in state shared that will drain
-  std::vector<Share> heap_;
+  std::vector<Level> heap_;
   std::vector<ResourceId> tightest_;
-  std::vector<std::uint32_t> by_limit_;  // places in members_, by increasing limit
-  std::size_t next_by_limit_ = 0;
+  std::vector<std::uint32_t> by_level_;  // places in members_, by increasing level
+  std::size_t next_by_level_ = 0;
   std::uint32_t settle_number_ = 0;
   bool frozen_ = false;
   bool overflowed_ = false;

@@ -370,7 +370,6 @@ TEST_SUITE("sim/network") {
       fluid.add_flow(small_first ? one : two, std::nullopt, 7);
       fluid.add_flow(small_first ? two : one, std::nullopt, 7);
       fluid.freeze();
-      CHECK_FALSE(fluid.static_rates());
       std::vector<FluidNetwork::Scheduled> scheduled;
       const FlowId large = small_first ? 1 : 0;
       fluid.start(large, Bytes(1000));
