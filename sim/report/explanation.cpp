@@ -12,7 +12,7 @@ namespace collsim {
 namespace {
 
 std::string point_title(const Point& point) {
-  std::string title = point.algorithm;
+  std::string title = point.job ? point.job->name + ", " + point.algorithm : point.algorithm;
   if (!point.options.empty()) title += "{" + point.options + "}";
   if (!point.chosen.empty()) title += " (" + point.chosen + ")";
   if (point.collective.kind == CollectiveKind::barrier) return title;
@@ -47,6 +47,7 @@ std::string cause_of(const std::string& reason) {
 }
 
 std::string bound_sentence(const Point& point) {
+  if (!has_bound(point)) return "  bound: none is known\n";
   if (point.bound.time == Duration()) {
     return "  bound: nothing has to move, so an algorithm may take no time at all\n";
   }
@@ -55,16 +56,31 @@ std::string bound_sentence(const Point& point) {
                      percent_text(optimality(point)));
 }
 
+std::string packets_sentence(const Point& point) {
+  const PacketFacts& facts = *point.packets;
+  std::string text = fmt::format("  packets: {}, over {} links in all; ", facts.packets, facts.hops);
+  text += point.packet_queue_link.empty()
+              ? "none ever waited"
+              : fmt::format("the longest queue {} B, for {}", facts.queue_max, point.packet_queue_link);
+  if (facts.marks > 0) text += fmt::format("; {} marked", facts.marks);
+  if (facts.virtual_channels > 1) text += fmt::format("; {} virtual channels", facts.virtual_channels);
+  return text + "\n";
+}
+
+std::string path_text(const CriticalPath& path, Duration time) {
+  return fmt::format("  where the time goes, along the chain of {} {} that ends at rank {}:\n", path.messages,
+                     path.messages == 1 ? "message" : "messages", path.last_rank) +
+         shares_text(path, time);
+}
+
 std::string explanation_of(const Point& point) {
-  const CriticalPath& path = *point.critical_path;
   std::string text = fmt::format("{}: {} us\n", point_title(point), microseconds_text(*point.time));
-  text += fmt::format("  where the time goes, along the chain of {} {} that ends at rank {}:\n",
-                      path.messages, path.messages == 1 ? "message" : "messages", path.last_rank);
-  text += shares_text(path, *point.time);
+  text += path_text(*point.critical_path, *point.time);
   if (point.bottleneck) {
     text += fmt::format("  bottleneck: {}, used to {} %\n", point.bottleneck->name,
                         percent_text(utilization(point, *point.bottleneck)));
   }
+  if (point.packets) text += packets_sentence(point);
   text += bound_sentence(point);
   const std::string numbers = numerics_text(point.numerics, point.collective, point.ranks);
   if (!numbers.empty()) text += "  numbers: " + numbers + "\n";

@@ -65,6 +65,63 @@ Json numerics_json(const Point& point) {
           {"error_bound", bound ? Json(*bound) : Json(nullptr)}};
 }
 
+// A time that there may not be.
+Json time_json(const std::optional<Duration>& time) {
+  return time ? Json(time->picoseconds()) : Json(nullptr);
+}
+
+// When it ran is known only of a job that has finished.
+Json job_json(const Point& point) {
+  const JobFacts& job = *point.job;
+  const bool ran = point.time.has_value();
+  return {{"name", job.name},
+          {"start_ps", ran ? Json(job.start.picoseconds()) : Json(nullptr)},
+          {"finish_ps", ran ? Json(job.finish.picoseconds()) : Json(nullptr)},
+          {"alone_ps", time_json(job.alone)},
+          {"slow_down", json_of(slow_down(point))}};
+}
+
+Json repeats_json(const Repeats& repeats) {
+  return {{"count", repeats.count},
+          {"min_ps", repeats.minimum.picoseconds()},
+          {"p5_ps", repeats.percentile_5.picoseconds()},
+          {"median_ps", repeats.median.picoseconds()},
+          {"p95_ps", repeats.percentile_95.picoseconds()},
+          {"max_ps", repeats.maximum.picoseconds()},
+          {"median_seed", repeats.median_seed}};
+}
+
+Json conditions_json(const std::vector<FaultCost>& costs) {
+  Json conditions = Json::array();
+  for (const FaultCost& each : costs) {
+    conditions.push_back({{"what", each.fault},
+                          {"status", name_of(each.status)},
+                          {"reason", each.reason},
+                          {"time_ps", time_json(each.time)}});
+  }
+  return conditions;
+}
+
+Json packets_json(const Point& point) {
+  const PacketFacts& facts = *point.packets;
+  return {{"count", facts.packets},
+          {"hops", facts.hops},
+          {"marks", facts.marks},
+          {"queue_max_bytes", facts.queue_max},
+          {"queue_link", point.packet_queue_link.empty() ? Json(nullptr) : Json(point.packet_queue_link)},
+          {"virtual_channels", facts.virtual_channels}};
+}
+
+// What only some experiments ask for; a field is there where there is something to say.
+void add_circumstances(Json& json, const Point& point) {
+  if (point.repeats) json["repeats"] = repeats_json(*point.repeats);
+  if (point.healthy_time || !point.fault_costs.empty()) {
+    json["healthy_time_ps"] = time_json(point.healthy_time);
+    json["conditions"] = conditions_json(point.fault_costs);
+  }
+  if (point.packets) json["packets"] = packets_json(point);
+}
+
 // What the point is; then what came out of it.
 Json question_json(const Point& point) {
   const CollectiveKind kind = point.collective.kind;
@@ -80,6 +137,8 @@ Json question_json(const Point& point) {
   json["reduction"] = reduces(kind) ? Json(name_of(point.collective.reduction)) : Json(nullptr);
   json["root"] = has_root(kind) ? Json(point.collective.root) : Json(nullptr);
   json["network"] = point.network;
+  if (!point.routing.empty()) json["routing"] = point.routing;
+  if (!point.placement.empty()) json["placement"] = point.placement;
   json["seed"] = point.seed;
   json["channels"] = point.channels;
   json["slices"] = point.slices;
@@ -88,12 +147,14 @@ Json question_json(const Point& point) {
 
 Json point_json(const Point& point) {
   Json json = question_json(point);
+  if (point.job) json["job"] = job_json(point);
   json["chosen"] = point.chosen.empty() ? Json(nullptr) : Json(point.chosen);
   json["predicted_ps"] = point.predicted ? Json(point.predicted->picoseconds()) : Json(nullptr);
-  json["time_ps"] = point.time ? Json(point.time->picoseconds()) : Json(nullptr);
+  json["time_ps"] = time_json(point.time);
+  add_circumstances(json, point);
   json["algbw_gb_per_s"] = json_of(algorithm_bandwidth_gb(point));
   json["busbw_gb_per_s"] = json_of(bus_bandwidth_gb(point));
-  json["lower_bound_ps"] = point.bound.time.picoseconds();
+  json["lower_bound_ps"] = has_bound(point) ? Json(point.bound.time.picoseconds()) : Json(nullptr);
   json["bound_reason"] = point.bound.reason;
   json["optimality"] = json_of(optimality(point));
   json["bottleneck"] = nullptr;
@@ -134,43 +195,74 @@ std::string number_cell(const std::optional<Ratio>& ratio) {
   return ratio ? shortest_text(ratio->value()) : "";
 }
 
+std::string time_cell(const std::optional<Duration>& time) {
+  return time ? std::to_string(time->picoseconds()) : "";
+}
+
+// The columns of what only some experiments ask for.
+void add_circumstances(std::vector<std::string>& row, const Point& point) {
+  const auto& job = point.job;
+  const auto& repeats = point.repeats;
+  const auto& packets = point.packets;
+  const bool ran = point.time.has_value();
+  const std::vector<std::string> cells = {point.routing,
+                                          point.placement,
+                                          job ? job->name : "",
+                                          job && ran ? std::to_string(job->start.picoseconds()) : "",
+                                          job && ran ? std::to_string(job->finish.picoseconds()) : "",
+                                          job ? time_cell(job->alone) : "",
+                                          repeats ? std::to_string(repeats->count) : "",
+                                          repeats ? std::to_string(repeats->percentile_5.picoseconds()) : "",
+                                          repeats ? std::to_string(repeats->percentile_95.picoseconds()) : "",
+                                          time_cell(point.healthy_time),
+                                          packets ? std::to_string(packets->packets) : "",
+                                          packets ? std::to_string(packets->hops) : "",
+                                          packets ? std::to_string(packets->marks) : "",
+                                          packets ? std::to_string(packets->queue_max) : "",
+                                          point.packet_queue_link};
+  row.insert(row.end(), cells.begin(), cells.end());
+}
+
 std::vector<std::string> csv_row(const Point& point) {
   const auto& bottleneck = point.bottleneck;
   const auto& method = point.method;
-  return {std::string(name_of(point.collective.kind)),
-          point.algorithm,
-          point.cluster,
-          std::to_string(point.ranks),
-          std::to_string(point.nodes),
-          std::to_string(point.collective.bytes.count()),
-          std::to_string(point.collective.elements()),
-          std::string(name_of(point.collective.datatype)),
-          reduces(point.collective.kind) ? std::string(name_of(point.collective.reduction)) : "",
-          point.network,
-          std::to_string(point.seed),
-          std::to_string(point.channels),
-          std::to_string(point.slices),
-          point.time ? std::to_string(point.time->picoseconds()) : "",
-          number_cell(algorithm_bandwidth_gb(point)),
-          number_cell(bus_bandwidth_gb(point)),
-          std::to_string(point.bound.time.picoseconds()),
-          point.bound.reason,
-          number_cell(optimality(point)),
-          bottleneck ? bottleneck->name : "",
-          bottleneck ? number_cell(utilization(point, *bottleneck)) : "",
-          std::to_string(point.messages),
-          std::to_string(point.events),
-          point.fingerprint ? fmt::format("{:016x}", *point.fingerprint) : "",
-          point.proven ? "true" : "false",
-          name_of(point.status),
-          point.reason,
-          method ? executor_name(*method) : "",
-          method ? std::to_string(method->streams) : "",
-          method ? std::to_string(method->classes) : "",
-          has_root(point.collective.kind) ? std::to_string(point.collective.root) : "",
-          point.options,
-          point.chosen,
-          point.predicted ? std::to_string(point.predicted->picoseconds()) : ""};
+  std::vector<std::string> row = {
+      std::string(name_of(point.collective.kind)),
+      point.algorithm,
+      point.cluster,
+      std::to_string(point.ranks),
+      std::to_string(point.nodes),
+      std::to_string(point.collective.bytes.count()),
+      std::to_string(point.collective.elements()),
+      std::string(name_of(point.collective.datatype)),
+      reduces(point.collective.kind) ? std::string(name_of(point.collective.reduction)) : "",
+      point.network,
+      std::to_string(point.seed),
+      std::to_string(point.channels),
+      std::to_string(point.slices),
+      time_cell(point.time),
+      number_cell(algorithm_bandwidth_gb(point)),
+      number_cell(bus_bandwidth_gb(point)),
+      has_bound(point) ? std::to_string(point.bound.time.picoseconds()) : "",
+      point.bound.reason,
+      number_cell(optimality(point)),
+      bottleneck ? bottleneck->name : "",
+      bottleneck ? number_cell(utilization(point, *bottleneck)) : "",
+      std::to_string(point.messages),
+      std::to_string(point.events),
+      point.fingerprint ? fmt::format("{:016x}", *point.fingerprint) : "",
+      point.proven ? "true" : "false",
+      name_of(point.status),
+      point.reason,
+      method ? executor_name(*method) : "",
+      method ? std::to_string(method->streams) : "",
+      method ? std::to_string(method->classes) : "",
+      has_root(point.collective.kind) ? std::to_string(point.collective.root) : "",
+      point.options,
+      point.chosen,
+      time_cell(point.predicted)};
+  add_circumstances(row, point);
+  return row;
 }
 
 }  // namespace
@@ -190,7 +282,9 @@ std::string csv_text(const std::vector<Point>& points) {
       "collective,algorithm,cluster,ranks,nodes,bytes,count,datatype,reduction,network,seed,channels,slices,"
       "time_ps,algbw_gb_per_s,busbw_gb_per_s,lower_bound_ps,bound_reason,optimality,bottleneck_link,"
       "bottleneck_utilization,messages,events,fingerprint,proven,status,reason,"
-      "executor,streams,classes,root,options,chosen,predicted_ps\n";
+      "executor,streams,classes,root,options,chosen,predicted_ps,"
+      "routing,placement,job,job_start_ps,job_finish_ps,job_alone_ps,repeats,p5_ps,p95_ps,healthy_time_ps,"
+      "packets,packet_hops,packet_marks,packet_queue_max_bytes,packet_queue_link\n";
   for (const Point& point : points) {
     char separator = '\0';
     for (const std::string& cell : csv_row(point)) {

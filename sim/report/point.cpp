@@ -116,11 +116,25 @@ void take_result(Point& point, const Topology& topology, const RunResult& result
 }
 
 void check_bound(const Point& point, Duration launch) {
-  if (!point.time) return;
+  if (!point.time || !has_bound(point)) return;
   COLLSIM_CHECK_MSG(*point.time - launch >= point.bound.time,
                     point.algorithm + ", " + std::to_string(point.collective.bytes.count()) +
                         " B: " + std::to_string(point.time->picoseconds()) + " ps is below the bound of " +
                         std::to_string(point.bound.time.picoseconds()) + " ps (" + point.bound.reason + ")");
+}
+
+bool has_bound(const Point& point) { return !point.bound.reason.empty(); }
+
+std::optional<Excess> excess(Duration time, Duration healthy) {
+  if (healthy.picoseconds() == 0) return std::nullopt;
+  const std::int64_t more = time.picoseconds() - healthy.picoseconds();
+  return Excess{more < 0, Ratio{more < 0 ? -more : more, healthy.picoseconds()}};
+}
+
+std::optional<Ratio> slow_down(const Point& point) {
+  if (!point.time || !point.job || !point.job->alone || point.job->alone->picoseconds() == 0)
+    return std::nullopt;
+  return Ratio{point.time->picoseconds(), point.job->alone->picoseconds()};
 }
 
 std::optional<Ratio> algorithm_bandwidth_gb(const Point& point) {
@@ -137,7 +151,7 @@ std::optional<Ratio> bus_bandwidth_gb(const Point& point) {
 }
 
 std::optional<Ratio> optimality(const Point& point) {
-  if (!point.time) return std::nullopt;
+  if (!point.time || !has_bound(point)) return std::nullopt;
   if (point.time->picoseconds() == 0) return Ratio{1, 1};
   return Ratio{point.bound.time.picoseconds(), point.time->picoseconds()};
 }

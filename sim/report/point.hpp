@@ -47,6 +47,7 @@ struct Repeats {
   Duration median;  // = Point::time
   Duration percentile_95;
   Duration maximum;
+  std::uint64_t median_seed = 1;  // of a run that took the median: the point's other figures are its own
 };
 
 // What one fault does by itself, all else as in the healthy run.
@@ -57,12 +58,13 @@ struct FaultCost {
   std::optional<Duration> time;
 };
 
-// A job of several that ran together.
+// A job of several that ran together. The point's time is finish - start; its links are the bytes of the job
+// itself.
 struct JobFacts {
   std::string name;
   Instant start;
   Instant finish;
-  Duration alone;  // the same job by itself on the same, healthy cluster
+  std::optional<Duration> alone;  // the same job by itself on the same, healthy cluster
 };
 
 struct Point {
@@ -75,6 +77,8 @@ struct Point {
   std::int32_t ranks = 1;
   std::int32_t nodes = 1;
   std::string network;
+  std::string routing;    // "ecmp"; empty: minimal
+  std::string placement;  // "round_robin"; empty: packed
   std::uint64_t seed = 1;
   std::int32_t channels = 0;  // as the schedule chose them; 0 where there is no schedule
   std::int32_t slices = 0;
@@ -82,7 +86,7 @@ struct Point {
   PointStatus status = PointStatus::ok;
   std::string reason;
   std::optional<Duration> time;
-  LowerBound bound;
+  LowerBound bound;                          // an empty reason: none is known
   std::optional<LinkUse> bottleneck;         // the link of highest utilization, lowest id at ties
   std::int64_t messages = 0;                 // represented
   std::int64_t events = 0;                   // simulated
@@ -119,10 +123,21 @@ void take_result(Point& point, const Topology& topology, const RunResult& result
 // bound.
 void check_bound(const Point& point, Duration launch);
 
+// Whether a lower bound of this collective on these ranks is known.
+bool has_bound(const Point& point);
+// "12.3 %" more than `healthy`, as an exact fraction and its sign.
+struct Excess {
+  bool is_less = false;
+  Ratio ratio;  // |time - healthy| / healthy
+};
+// Absent where `healthy` is 0.
+std::optional<Excess> excess(Duration time, Duration healthy);
+// How many times as long as alone; absent where there is nothing to compare.
+std::optional<Ratio> slow_down(const Point& point);
 // Absent where there is no time, or where the time is 0.
 std::optional<Ratio> algorithm_bandwidth_gb(const Point& point);
 std::optional<Ratio> bus_bandwidth_gb(const Point& point);
-// bound / time in 0..1; 1 if both are 0. Absent where there is no time.
+// bound / time in 0..1; 1 if both are 0. Absent where there is no time or no bound.
 std::optional<Ratio> optimality(const Point& point);
 // Absent where there is no time, or where the time is 0.
 std::optional<Ratio> utilization(const Point& point, const LinkUse& link);

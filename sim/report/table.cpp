@@ -7,6 +7,7 @@
 #include "sim/core/random.hpp"
 #include "sim/report/columns.hpp"
 #include "sim/report/figures.hpp"
+#include "sim/report/jobs_table.hpp"
 #include "sim/report/winners.hpp"
 
 namespace collsim {
@@ -16,18 +17,28 @@ namespace {
 // Points that stand under one heading.
 bool same_table(const Point& a, const Point& b) {
   return a.cluster == b.cluster && a.collective.kind == b.collective.kind && a.ranks == b.ranks &&
-         a.nodes == b.nodes && a.network == b.network && a.seed == b.seed;
+         a.nodes == b.nodes && a.network == b.network && a.seed == b.seed && a.routing == b.routing &&
+         a.placement == b.placement && a.repeats.has_value() == b.repeats.has_value() && !a.job && !b.job;
+}
+
+// Jobs that ran together: each has a name of its own.
+bool same_jobs(const std::vector<Point>& points, std::size_t begin, std::size_t end) {
+  if (!points[begin].job || !points[end].job || points[begin].cluster != points[end].cluster) return false;
+  return std::none_of(points.begin() + static_cast<std::ptrdiff_t>(begin),
+                      points.begin() + static_cast<std::ptrdiff_t>(end),
+                      [&](const Point& each) { return each.job->name == points[end].job->name; });
 }
 
 // Which columns the points of a table have: a barrier moves nothing, and not every collective has a root.
 struct Shown {
   bool data = true;
   bool root = false;
+  bool quantiles = false;  // these take the place of the columns that say least
 };
 
 Shown shown_of(const Point& point) {
   const CollectiveKind kind = point.collective.kind;
-  return {kind != CollectiveKind::barrier, has_root(kind)};
+  return {kind != CollectiveKind::barrier, has_root(kind), point.repeats.has_value()};
 }
 
 std::string heading_text(const Point& point) {
@@ -35,10 +46,10 @@ std::string heading_text(const Point& point) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };
   return fmt::format(
-      "# {} on {}: {}, {}, network {}, seed {}\n"
+      "# {} on {}: {}, {}, {}\n"
       "# {}bound: no algorithm is faster on this cluster\n#\n",
       name_of(point.collective.kind), point.cluster, counted(point.ranks, "rank"),
-      counted(point.nodes, "node"), point.network, point.seed,
+      counted(point.nodes, "node"), setting_text(point),
       shown_of(point).data ? "algbw and busbw as nccl-tests defines them, GB = 10^9 bytes; " : "");
 }
 
@@ -55,18 +66,22 @@ std::vector<std::string> row_of(const Point& point, const std::string& label, co
   const auto add = [&row](std::string cell) { row.push_back(std::move(cell)); };
   if (shown.data) {
     add(std::to_string(collective.bytes.count()));
-    add(std::to_string(collective.elements()));
+    if (!shown.quantiles) add(std::to_string(collective.elements()));
     add(std::string(name_of(collective.datatype)));
-    add(std::string(reduces(collective.kind) ? name_of(collective.reduction) : "none"));
+    if (!shown.quantiles) add(std::string(reduces(collective.kind) ? name_of(collective.reduction) : "none"));
   }
   if (shown.root) add(std::to_string(collective.root));
   add(point.chosen.empty() ? label : fmt::format("{} ({})", label, point.chosen));
   add(point.time ? microseconds_text(*point.time) : "-");
+  if (shown.quantiles) {
+    add(point.time ? microseconds_text(point.repeats->percentile_5) : "-");
+    add(point.time ? microseconds_text(point.repeats->percentile_95) : "-");
+  }
   if (shown.data) {
     add(bandwidth_text(algorithm_bandwidth_gb(point)));
     add(bandwidth_text(bus_bandwidth_gb(point)));
   }
-  add(microseconds_text(point.bound.time));
+  add(has_bound(point) ? microseconds_text(point.bound.time) : "n/a");
   add(percent_text(optimality(point)));
   add(bottleneck_text(point));
   return row;
@@ -84,13 +99,17 @@ Columns heading_columns(const Shown& shown) {
   };
   if (shown.data) {
     add(right, "size", "(B)");
-    add(right, "count", "(elements)");
+    if (!shown.quantiles) add(right, "count", "(elements)");
     add(right, "type", "");
-    add(right, "redop", "");
+    if (!shown.quantiles) add(right, "redop", "");
   }
   if (shown.root) add(right, "root", "");
   add(left, "algorithm", "");
-  add(right, "time", "(us)");
+  add(right, shown.quantiles ? "median" : "time", "(us)");
+  if (shown.quantiles) {
+    add(right, "p5", "(us)");
+    add(right, "p95", "(us)");
+  }
   if (shown.data) {
     add(right, "algbw", "(GB/s)");
     add(right, "busbw", "(GB/s)");
@@ -141,15 +160,15 @@ bool same_footer(const Point& a, const Point& b) {
   const auto same_text = [](const ProofFailure& one, const ProofFailure& other) {
     return one.text == other.text;
   };
-  return a.algorithm == b.algorithm && a.status == b.status && a.reason == b.reason && a.blocked.empty() &&
-         b.blocked.empty() &&
+  return !a.job && !b.job && a.algorithm == b.algorithm && a.status == b.status && a.reason == b.reason &&
+         a.blocked.empty() && b.blocked.empty() &&
          std::equal(a.proof_failures.begin(), a.proof_failures.end(), b.proof_failures.begin(),
                     b.proof_failures.end(), same_text);
 }
 
 std::string footer_text(const Point& first, const Point& last, const std::string& label, std::size_t count) {
   const auto bytes = [](const Point& point) { return std::to_string(point.collective.bytes.count()) + " B"; };
-  std::string title = label;
+  std::string title = first.job ? first.job->name + ", " + label : label;
   if (shown_of(first).data) title += ", " + bytes(first) + (count > 1 ? " to " + bytes(last) : "");
   return fmt::format("# {}: {}: {}\n", title, name_of(first.status), first.reason) +
          blocked_text(first.blocked) + findings_text(first.proof_failures);
@@ -197,17 +216,28 @@ std::string short_link_name(const std::string& name) {
   return source + "->" + target;
 }
 
+std::string setting_text(const Point& point) {
+  std::string text = "network " + point.network;
+  if (!point.routing.empty()) text += ", routing " + point.routing;
+  if (!point.placement.empty()) text += ", placement " + point.placement;
+  if (!point.repeats) return text + fmt::format(", seed {}", point.seed);
+  return text + fmt::format(", {} seeds from {}", point.repeats->count, point.seed);
+}
+
 std::string table_text(const std::vector<Point>& points) {
   const std::vector<std::string> labels = labels_of(points);
   std::string text;
   for (std::size_t begin = 0; begin < points.size();) {
     std::size_t end = begin + 1;
-    while (end < points.size() && same_table(points[begin], points[end])) ++end;
+    while (end < points.size() && (same_table(points[begin], points[end]) || same_jobs(points, begin, end)))
+      ++end;
     if (begin > 0) text += "\n";
-    text += heading_text(points[begin]) + rows_text(points, labels, begin, end) +
-            footers_text(points, labels, begin, end) + summary_text(points, begin, end);
     const auto at = [&points](std::size_t i) { return points.begin() + static_cast<std::ptrdiff_t>(i); };
-    text += winners_text(std::vector<Point>(at(begin), at(end)));
+    const std::vector<Point> jobs(at(begin), points[begin].job ? at(end) : at(begin));
+    text += jobs.empty() ? heading_text(points[begin]) + rows_text(points, labels, begin, end)
+                         : jobs_rows_text(jobs);
+    text += footers_text(points, labels, begin, end) + summary_text(points, begin, end);
+    if (jobs.empty()) text += winners_text(std::vector<Point>(at(begin), at(end)));
     begin = end;
   }
   return text;

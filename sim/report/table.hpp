@@ -11,10 +11,15 @@
 namespace collsim {
 
 // One line per point in the columns of nccl-tests, with the algorithm before the time, then bound, percentage
-// and bottleneck. The root is shown where the collective has one; a barrier has no columns of data. A heading
-// for each run of points that share cluster, collective and network; after its rows, the reason of each point
-// that is not ok, with what blocks it, and which algorithm wins where (winners.hpp).
+// and bottleneck. Repeated points have the median, and 5th and 95th percentile. Jobs that ran together have a
+// table of their own (jobs_table.hpp). The root is shown where the collective has one; a barrier has no
+// columns of data. A heading for each run of points that share cluster, collective and network; after its
+// rows, the reason of each point that is not ok, with what blocks it, and which algorithm wins where
+// (winners.hpp).
 std::string table_text(const std::vector<Point>& points);
+
+// For each point with conditions: its time without any, with each of them by itself, and with all.
+std::string costs_text(const std::vector<Point>& points);
 
 // For each point, its busiest links: bytes, bandwidth and utilization, highest first.
 // REQUIRES: points with a time have `links`.
