@@ -206,13 +206,17 @@ RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const
   return Simulator(topology).run(jobs, options, conditions);
 }
 
-std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule) {
+std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule,
+                                             const std::vector<Rank>& rank_map) {
   if (schedule.ranks > topology.ranks())
     return "the schedule has " + std::to_string(schedule.ranks) + " ranks, the cluster " +
            std::to_string(topology.ranks());
   for (std::int32_t number = 0; number < schedule.group_count; ++number) {
     const AggregationGroup group = schedule.group(number);
-    const auto path = topology.aggregation(group);
+    AggregationGroup seated = group;
+    for (Rank& member : seated.members)
+      if (!rank_map.empty()) member = rank_map[static_cast<std::size_t>(member)];
+    const auto path = topology.aggregation(seated);
     if (const auto* impossible = std::get_if<Impossible>(&path)) return impossible->reason;
     const ReductionSpec& reduction = reduction_of(topology, group.scope);
     if (!reduction.message_size_max) continue;

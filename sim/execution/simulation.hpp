@@ -147,7 +147,9 @@ class Simulator {
 RunResult simulate(const Topology& topology, const std::vector<Job>& jobs, const RunOptions& options,
                    const Conditions& conditions = {});
 
-// Why `schedule` cannot run on `topology` ("no switch of the fabric reduces"), or nothing if it can.
-std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule);
+// Why `schedule` cannot run on `topology` ("no switch of the fabric reduces"), or nothing if it can; on ranks
+// as in Job::rank_map.
+std::optional<std::string> impossible_reason(const Topology& topology, const Schedule& schedule,
+                                             const std::vector<Rank>& rank_map = {});
 
 }  // namespace collsim
