@@ -80,7 +80,7 @@ void FluidNetwork::freeze() {
   std::vector<char> slack(resources_.size());
   find_slack(slack);
   drop(slack);
-  for (FlowId id = 0; id < flows_.size(); ++id) flows_[id].solo = solo_of(id);
+  for (FlowId id = 0; id < flows_.size(); ++id) write_solo(flows_[id], solo_of(id));
   position_.resize(flows_.size());
   exclusive_ = {};
   frozen_ = true;
@@ -146,22 +146,20 @@ FluidNetwork::Bound FluidNetwork::solo_of(FlowId id) const {
   return solo;
 }
 
-Duration FluidNetwork::time_at(const Bound& bound, Bytes size) {
+void FluidNetwork::write_solo(Flow& flow, const Bound& solo) {
+  flow.solo = solo.micro();
+  flow.whole_solo = solo.shares == 1 ? solo.rate : -1;
+}
+
+Duration FluidNetwork::solo_time(const Flow& flow, std::int64_t bytes) {
   constexpr std::int64_t small_max = 4'000'000;  // small_max * 10^12 + a rate stays below 2^63
-  if (bound.shares != 1) {
-    const Int128 rate = bound.micro();
-    if (rate == 0) return Duration::picoseconds(time_end);
-    return Duration::picoseconds(
-        static_cast<std::int64_t>(std::min<Int128>(ceiling_division(work_of(size), rate), time_end)));
+  if (bytes <= small_max && flow.whole_solo < (std::int64_t{1} << 62) && flow.whole_solo > 0) {
+    const std::int64_t work = bytes * picoseconds_per_second;
+    const std::int64_t whole = work / flow.whole_solo;
+    return Duration::picoseconds(whole + (whole * flow.whole_solo != work));
   }
-  const std::int64_t bytes_per_second = bound.rate;
-  if (size.count() <= small_max && bytes_per_second < (std::int64_t{1} << 62) && bytes_per_second > 0) {
-    const std::int64_t work = size.count() * picoseconds_per_second;
-    const std::int64_t whole = work / bytes_per_second;
-    return Duration::picoseconds(whole + (whole * bytes_per_second != work));
-  }
-  if (bytes_per_second == 0) return Duration::picoseconds(time_end);
-  const Int128 time = ceiling_division(Int128{size.count()} * picoseconds_per_second, bytes_per_second);
+  if (flow.solo == 0) return Duration::picoseconds(time_end);
+  const Int128 time = ceiling_division(bytes * work_per_byte, flow.solo);
   return Duration::picoseconds(static_cast<std::int64_t>(std::min<Int128>(time, time_end)));
 }
 
@@ -185,9 +183,7 @@ void FluidNetwork::link(std::uint32_t index) {
   hop.next = resource.first_hop;
   if (hop.next != none) hops_[hop.next].previous = index;
   resource.first_hop = index;
-  const Flow& flow = flows_[hop.flow];
-  resource.active += std::int64_t{flow.weight} * hop.shares;
-  resource.solo_sum += flow.solo.micro() * hop.shares;
+  resource.solo_sum += flows_[hop.flow].solo * hop.shares;
   touch(hop.resource);
 }
 
@@ -196,9 +192,7 @@ void FluidNetwork::unlink(std::uint32_t index) {
   Resource& resource = resources_[hop.resource];
   if (hop.next != none) hops_[hop.next].previous = hop.previous;
   (hop.previous != none ? hops_[hop.previous].next : resource.first_hop) = hop.next;
-  const Flow& flow = flows_[hop.flow];
-  resource.active -= std::int64_t{flow.weight} * hop.shares;
-  resource.solo_sum -= flow.solo.micro() * hop.shares;
+  resource.solo_sum -= flows_[hop.flow].solo * hop.shares;
   touch(hop.resource);
 }
 
@@ -224,11 +218,11 @@ void FluidNetwork::finish(FlowId id) {
 FluidNetwork::Work FluidNetwork::abort(FlowId id, Instant now) {
   Flow& flow = flows_[id];
   COLLSIM_DCHECK(flow.state != State::idle && !drained(id, now));
-  Work left = work_of(Bytes(flow.bytes));
-  if (flow.state != State::fresh) {
+  if (flow.state == State::fresh)
+    flow.work_left = flow.bytes * work_per_byte;
+  else
     bring_up_to(flow, now);
-    left = flow.work_left;
-  }
+  const Work left = flow.work_left;
   finish(id);
   return left;
 }
@@ -247,20 +241,20 @@ void FluidNetwork::set_capacity(ResourceId resource, Bandwidth capacity, Instant
   COLLSIM_CHECK(resources_[resource].changes && capacity.bytes_per_second() >= 0);
   resources_[resource].capacity = capacity.bytes_per_second();
   for (const Hop& hop : hops_)
-    if (hop.resource == resource) set_solo(hop.flow, solo_of(hop.flow), now);
+    if (hop.resource == resource) change_solo(hop.flow, now);
   touch(resource);
 }
 
 // A new solo rate. An active flow is planned again by the next settle(), whether it meets others or not.
-void FluidNetwork::set_solo(FlowId id, const Bound& solo, Instant now) {
+void FluidNetwork::change_solo(FlowId id, Instant now) {
   Flow& flow = flows_[id];
-  const Int128 change = solo.micro() - flow.solo.micro();
   const bool running = flow.state == State::solo || flow.state == State::shared;
   if (running) bring_up_to(flow, now);
-  flow.solo = solo;
+  const Int128 before = flow.solo;
+  write_solo(flow, solo_of(id));
   if (flow.state == State::idle) return;
   for (const Hop& hop : hops_of(flow)) {
-    resources_[hop.resource].solo_sum += change * hop.shares;
+    resources_[hop.resource].solo_sum += (flow.solo - before) * hop.shares;
     touch(hop.resource);
   }
   if (running) fresh_.push_back(id);
@@ -277,7 +271,7 @@ void FluidNetwork::settle(Instant now, std::vector<Scheduled>& scheduled) {
     if (flow.state == State::fresh)
       plan_solo(id, now, scheduled);
     else
-      plan(id, flow.solo.micro(), now, scheduled);
+      plan(id, flow.solo, now, scheduled);
   }
   fresh_.clear();
 }
@@ -312,7 +306,7 @@ void FluidNetwork::begin_region() {
       resource.level = unbound;
     if (level == unbound) continue;
     for (std::uint32_t hop = resource.first_hop; hop != none; hop = hops_[hop].next)
-      if (rate(hops_[hop].flow) == level * flows_[hops_[hop].flow].weight) release(hops_[hop].flow);
+      if (rate(hops_[hop].flow) == rate_at(flows_[hops_[hop].flow], level)) release(hops_[hop].flow);
   }
   dirty_.clear();
   for (const FlowId id : fresh_) {
@@ -332,8 +326,12 @@ void FluidNetwork::enter(ResourceId id) {
   if (resource.mark == settle_number_ || !binds(resource)) return;
   resource.mark = settle_number_;
   resource.contended = true;
-  region_.push_back(id);
-  for (std::uint32_t hop = resource.first_hop; hop != none; hop = hops_[hop].next) hold(hops_[hop].flow);
+  std::int64_t active = 0;
+  for (std::uint32_t hop = resource.first_hop; hop != none; hop = hops_[hop].next) {
+    hold(hops_[hop].flow);
+    active += std::int64_t{flows_[hops_[hop].flow].weight} * hops_[hop].shares;
+  }
+  region_.push_back({id, active});
 }
 
 void FluidNetwork::hold(FlowId id) {
@@ -355,7 +353,7 @@ void FluidNetwork::release(FlowId id) {
   Member& member = members_[position_[id]];
   if (member.free) return;
   member.free = true;
-  member.limit = flows_[id].solo.micro();
+  member.limit = flows_[id].solo;
   member.level = level_of(flows_[id], member.limit);
   for (const Hop& hop : hops_of(flows_[id])) enter(hop.resource);
 }
@@ -376,9 +374,9 @@ bool FluidNetwork::grow() {
 bool FluidNetwork::contradicted(const Member& member) const {
   const Flow& flow = flows_[member.flow];
   if (member.rate != member.limit) return true;
-  if (member.rate == flow.solo.micro()) return false;
+  if (member.rate == flow.solo) return false;
   for (std::uint32_t hop = flow.route_begin; hop < flow.route_begin + flow.route_size; ++hop)
-    if (resources_[hops_[hop].resource].level * flow.weight == member.rate) return false;
+    if (rate_at(flow, resources_[hops_[hop].resource].level) == member.rate) return false;
   return true;
 }
 
@@ -404,11 +402,11 @@ void FluidNetwork::fill() {
 
 void FluidNetwork::fill_heap() {
   heap_.clear();
-  for (const ResourceId id : region_) {
+  for (const auto& [id, active] : region_) {
     Resource& resource = resources_[id];
     resource.level = unbound;
     resource.free = Int128{resource.capacity} * micro_per_byte;
-    resource.unfrozen = resource.active;
+    resource.unfrozen = active;
     heap_.push_back({floor_division(resource.free, resource.unfrozen), id});
   }
   const auto later = [](const Level& a, const Level& b) { return a.level > b.level; };
@@ -456,7 +454,7 @@ bool FluidNetwork::next_level(Int128& level) {
 void FluidNetwork::freeze_flow(FlowId id, Int128 level) {
   const Flow& flow = flows_[id];
   Member& member = members_[position_[id]];
-  member.rate = std::min(member.limit, level * flow.weight);
+  member.rate = std::min(member.limit, rate_at(flow, level));
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (resource.mark != settle_number_) continue;
@@ -470,7 +468,7 @@ void FluidNetwork::freeze_flow(FlowId id, Int128 level) {
 // Writes work_left as of `now`; the flow goes on at its old rate.
 void FluidNetwork::bring_up_to(Flow& flow, Instant now) {
   if (flow.state == State::solo) {
-    flow.rate = flow.solo.micro();
+    flow.rate = flow.solo;
     flow.work_left = flow.bytes * work_per_byte;
     flow.state = State::shared;
   }
@@ -482,9 +480,9 @@ void FluidNetwork::plan_solo(FlowId id, Instant now, std::vector<Scheduled>& sch
   Flow& flow = flows_[id];
   flow.state = State::solo;
   flow.since = now.picoseconds();
-  const Duration delay = time_at(flow.solo, Bytes(flow.bytes));
+  const Duration delay = solo_time(flow, flow.bytes);
   if (delay.picoseconds() >= time_end - now.picoseconds()) {
-    overflowed_ = overflowed_ || flow.solo.micro() > 0;
+    overflowed_ = overflowed_ || flow.solo > 0;
     return;
   }
   flow.drained_at = now.picoseconds() + delay.picoseconds();
@@ -493,7 +491,7 @@ void FluidNetwork::plan_solo(FlowId id, Instant now, std::vector<Scheduled>& sch
 
 void FluidNetwork::plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled) {
   Flow& flow = flows_[id];
-  if (rate == flow.solo.micro()) {
+  if (rate == flow.solo) {
     if (flow.state == State::fresh) return plan_solo(id, now, scheduled);
     if (flow.state == State::solo) return;
   }
@@ -567,7 +565,7 @@ std::optional<Instant> FluidNetwork::drain_time(FlowId id) const {
 Int128 FluidNetwork::rate(FlowId id) const {
   const Flow& flow = flows_[id];
   if (flow.state == State::idle || flow.state == State::fresh) return 0;
-  return flow.state == State::shared ? flow.rate : flow.solo.micro();
+  return flow.state == State::shared ? flow.rate : flow.solo;
 }
 
 }  // namespace collsim

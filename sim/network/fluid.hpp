@@ -76,7 +76,7 @@ class FluidNetwork {
   // Whether freeze() found that no resource can ever be contended: every flow always drains at its solo rate.
   bool static_rates() const { return hops_.empty(); }
   // Time to drain `size` with nobody else there.
-  Duration alone(FlowId flow, Bytes size) const { return time_at(flows_[flow].solo, size); }
+  Duration alone(FlowId flow, Bytes size) const { return solo_time(flows_[flow], size.count()); }
   static Work work_of(Bytes size);
 
   // REQUIRES: the flow is idle, size > 0
@@ -126,10 +126,13 @@ class FluidNetwork {
   // State shared with a rate of 0 and no drain planned: may be the rest of a message that has just started.
   enum class State : std::uint8_t { idle, fresh, solo, shared };
   struct Flow {
-    Work work_left = 0;             // state shared: at `since`
+    union {
+      Work work_left = 0;  // state shared: at `since`
+      std::int64_t bytes;  // states fresh, solo: of the message
+    };
     Int128 rate = 0;                // state shared
-    Bound solo;                     // rate_max and its resources' capacities
-    std::int64_t bytes = 0;         // of the message; states fresh, solo
+    Int128 solo = 0;                // microbytes/s
+    std::int64_t whole_solo = 0;    // `solo` in bytes/s where that is a whole number; else -1
     std::int64_t since = 0;         // ps: state solo: start; state shared: last change of rate
     std::int64_t drained_at = -1;   // ps, or -1
     std::uint32_t route_begin = 0;  // into hops_
@@ -143,8 +146,7 @@ class FluidNetwork {
     Int128 solo_sum = 0;             // of active flows by shares, microbytes/s
     Int128 free = 0;                 // while solving, microbytes/s
     std::int64_t capacity = 0;       // bytes/s
-    std::int64_t active = 0;         // sum of weight * shares of active flows
-    std::int64_t unfrozen = 0;       // the same while solving
+    std::int64_t unfrozen = 0;       // while solving: sum of weight * shares of the flows not frozen
     std::uint32_t first_hop = none;  // list of active hops
     std::uint32_t mark = 0;          // settle number in which it was visited
     bool changes = false;
@@ -163,7 +165,12 @@ class FluidNetwork {
     Int128 level;
     ResourceId resource;
   };
-  // A flow of the region that is being solved.
+  // A resource of the region that is being solved.
+  struct Contended {
+    ResourceId resource;
+    std::int64_t active;  // sum of weight * shares of its active flows
+  };
+  // A flow of that region.
   struct Member {
     FlowId flow;
     bool free;     // to be solved; else held at its present rate unless that is contradicted
@@ -173,8 +180,12 @@ class FluidNetwork {
   };
   static constexpr int growths_max = 8;
 
-  static Duration time_at(const Bound& bound, Bytes size);
+  static Duration solo_time(const Flow& flow, std::int64_t bytes);
   static Int128 level_of(const Flow& flow, Int128 limit);
+  // Where a resource binds it.
+  static Int128 rate_at(const Flow& flow, Int128 level) {
+    return flow.weight == 1 ? level : level * flow.weight;
+  }
   static bool binds(const Resource& resource);
   std::span<Hop> hops_of(const Flow& flow) { return {hops_.data() + flow.route_begin, flow.route_size}; }
   void find_slack(std::vector<char>& slack) const;
@@ -182,7 +193,8 @@ class FluidNetwork {
   void link(std::uint32_t hop);
   void unlink(std::uint32_t hop);
   void touch(ResourceId resource);
-  void set_solo(FlowId id, const Bound& solo, Instant now);
+  static void write_solo(Flow& flow, const Bound& solo);
+  void change_solo(FlowId id, Instant now);
   Bound solo_of(FlowId id) const;
   void bring_up_to(Flow& flow, Instant now);
   void plan(FlowId id, Int128 rate, Instant now, std::vector<Scheduled>& scheduled);
@@ -210,7 +222,7 @@ class FluidNetwork {
   std::vector<std::uint64_t> exclusive_;  // [flow], until freeze()
   std::vector<FlowId> fresh_;             // started since the last settle
   std::vector<ResourceId> dirty_;         // contended resources touched since the last settle
-  std::vector<ResourceId> region_;        // while solving: contended resources
+  std::vector<Contended> region_;         // while solving
   std::vector<Member> members_;           // while solving: flows of the region's resources
   std::vector<std::uint32_t> position_;   // [flow]: its place in members_
   std::vector<FlowId>
