@@ -14,13 +14,17 @@ namespace collsim::topologies {
 
 class AttachedFabric final : public Fabric {
  public:
-  // REQUIRES: without routers there is one endpoint a node and one node a point
+  // REQUIRES: without routers there is one endpoint a node and one node a point, and endpoints are
+  // consecutive vertices
   AttachedFabric(std::unique_ptr<const Network> network, const Endpoints& endpoints, bool routers,
                  std::int32_t nodes_per_point);
 
   void lay(const CableSpec& cable, Wiring& wiring) override;
   void route(std::int64_t source, std::int64_t target, const Flow& flow,
              std::vector<LinkId>& links) const override;
+  std::int32_t route_count(std::int64_t source, std::int64_t target) const override;
+  void numbered_route(std::int64_t source, std::int64_t target, const Flow& flow, std::int32_t number,
+                      std::vector<LinkId>& links) const override;
   std::vector<Grouping> groupings() const override;
 
   // The largest least latency between the points of two nodes.
@@ -28,6 +32,9 @@ class AttachedFabric final : public Fabric {
 
  private:
   std::int64_t point_of_node(std::int64_t node) const { return node / nodes_per_point_; }
+  std::int64_t point_of(std::int64_t endpoint) const {
+    return point_of_node(endpoints_.place_of(endpoint).node);
+  }
   Grouping grouping(const PointGroups& points) const;
 
   std::unique_ptr<const Network> network_;

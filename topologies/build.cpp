@@ -104,7 +104,7 @@ std::vector<NodeGroup> node_groups(const ClusterSpec& cluster) {
 class Builder {
  public:
   Builder(const ClusterSpec& cluster, std::uint64_t seed)
-      : cluster_(cluster), groups_(node_groups(cluster)), choice_(seed, cluster.routing.kind) {}
+      : cluster_(cluster), groups_(node_groups(cluster)), choice_(seed, cluster.routing) {}
 
   Topology build() {
     add_vertices();
@@ -117,7 +117,7 @@ class Builder {
     parts.gpu = cluster_.node.gpu;
     parts.cuts = cuts();
     parts.latency_max = latency_max();
-    parts.routes = std::make_shared<const ComposedRoutes>(layout_, interiors_, fabric());
+    parts.routes = std::make_shared<const ComposedRoutes>(layout_, interiors_, fabric(), cluster_.routing);
     parts.aggregations = aggregations();
     parts.translations = translations_of(cluster_, tree_.get());
     parts.vertices = std::move(wiring_.vertices);
@@ -133,7 +133,6 @@ class Builder {
       return interiors_[group] == nullptr ? std::vector<std::int32_t>() : interiors_[group]->switch_indices();
     });
     add_vertices(VertexKind::nic, [](const NodeParts& parts, std::size_t) { return numbers(parts.nics); });
-    endpoints_ = {layout_.vertex_of_endpoint(0), cluster_.nodes, layout_.parts_of(0).endpoints()};
   }
 
   void lay_out() {
@@ -192,13 +191,14 @@ class Builder {
   void lay_fabric() {
     const FabricKind kind = cluster_.fabric.kind;
     if (kind == FabricKind::none) return;
+    const Endpoints endpoints(layout_, 0, layout_.nodes());
     if (std::unique_ptr<const Network> network = make_network(cluster_, choice_)) {
       const bool is_dragonfly = kind == FabricKind::dragonfly;
-      attached_ = std::make_shared<AttachedFabric>(std::move(network), endpoints_, has_routers(),
+      attached_ = std::make_shared<AttachedFabric>(std::move(network), endpoints, has_routers(),
                                                    is_dragonfly ? cluster_.fabric.dragonfly_nodes : 1);
       attached_->lay(fabric_cable(), wiring_);
     } else {
-      tree_ = std::make_shared<FatTree>(tree_shape(cluster_.fabric, endpoints_.count()), endpoints_, choice_);
+      tree_ = std::make_shared<FatTree>(tree_shape(cluster_.fabric, endpoints.count()), endpoints, choice_);
       tree_->lay(fabric_cable(), wiring_);
     }
   }
@@ -296,7 +296,6 @@ class Builder {
   std::vector<NodeGroup> groups_;
   Choice choice_;
   NodeLayout layout_;
-  Endpoints endpoints_;
   Wiring wiring_;
   std::vector<std::shared_ptr<const Interior>> interiors_;  // [group]; null: no interconnect
   std::shared_ptr<AttachedFabric> attached_;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "topologies/check_routing.hpp"
 #include "topologies/cube_mesh.hpp"
 #include "topologies/direct_networks.hpp"
 #include "topologies/dragonfly.hpp"
@@ -146,6 +147,11 @@ std::string endpoints_text(const ClusterSpec& cluster) {
          counted(per_node, cluster.node.nics.count > 0 ? "NIC" : "GPU");
 }
 
+// As a fabric sees them; the vertices do not matter here.
+Endpoints endpoints_of(const ClusterSpec& cluster) {
+  return Endpoints({{cluster.nodes, endpoints_per_node(cluster), VertexId(0)}});
+}
+
 // Ports down of a leaf, or 0 if that is not whole.
 std::int64_t ports_down(const FabricSpec& fabric, std::int64_t radix) {
   const std::int64_t parts =
@@ -161,7 +167,7 @@ bool tree_fits(const ClusterSpec& cluster, std::int64_t radix) {
   const std::int64_t down = ports_down(fabric, radix);
   if (down < 1 || down >= radix) return false;
   const FatTreeShape shape{fabric.levels, down, radix - down, fabric.kind == FabricKind::rail_fat_tree};
-  const std::int64_t leaves = leaves_needed(shape, cluster.nodes, endpoints_per_node(cluster));
+  const std::int64_t leaves = leaves_needed(shape, endpoints_of(cluster));
   return (fabric.levels == 2 ? leaves : (leaves + down - 1) / down) <= radix;
 }
 
@@ -178,8 +184,7 @@ BuildError tree_too_small(const ClusterSpec& cluster) {
     message += text(ports);
   } else {
     const FatTreeShape shape{fabric.levels, down, fabric.radix - down, true};
-    message = endpoints_text(cluster) + " need " +
-              text(leaves_needed(shape, cluster.nodes, endpoints_per_node(cluster))) +
+    message = endpoints_text(cluster) + " need " + text(leaves_needed(shape, endpoints_of(cluster))) +
               " leaf switches, since every NIC number starts on a new one; " + tree + text(ports / down);
   }
   for (std::int64_t radix = fabric.radix + 1; radix <= radix_max; ++radix)
@@ -398,7 +403,7 @@ Int128 fabric_cables(const ClusterSpec& cluster) {
     case FabricKind::rail_fat_tree: {
       const std::int64_t endpoints = std::int64_t{cluster.nodes} * endpoints_per_node(cluster);
       const FatTreeShape shape = tree_shape(fabric, endpoints);
-      const Int128 leaves = leaves_needed(shape, cluster.nodes, endpoints_per_node(cluster));
+      const Int128 leaves = leaves_needed(shape, endpoints_of(cluster));
       const Int128 pods = (leaves + shape.down - 1) / shape.down;
       return leaves * shape.up + (fabric.levels == 3 && pods > 1 ? pods * shape.up * shape.up : 0);
     }
@@ -467,6 +472,7 @@ std::optional<BuildError> check(const ClusterSpec& cluster) {
                                  check_nics(cluster.node), check_gpu(cluster.node.gpu)))
     return finding;
   if (Finding finding = check_fabric(cluster)) return finding;
+  if (Finding finding = check_routing(cluster)) return finding;
   return check_size(cluster);
 }
 

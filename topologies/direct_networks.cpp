@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "sim/core/check.hpp"
+#include "topologies/alternatives.hpp"
 #include "topologies/graph.hpp"
 #include "topologies/interior.hpp"
+#include "topologies/valiant.hpp"
 
 namespace collsim::topologies {
 
@@ -47,23 +50,72 @@ void Hypercube::lay(VertexId first_point, const CableSpec& cable, Wiring& wiring
     }
 }
 
+Hop Hypercube::step(Cable first, std::int64_t point, int bit) const {
+  const std::int64_t mask = std::int64_t{1} << bit;
+  const std::int64_t low = point & ~mask;
+  const std::int64_t index = (low >> (bit + 1) << bit) | (low & (mask - 1));  // low without its bit
+  const Cable cable = first + bit * (points_ / 2) + index;
+  return {point == low ? forward(cable) : backward(cable), point ^ mask};
+}
+
+namespace {
+
+// The number of the lowest bit that is set after `skip` lower ones.
+int set_bit(std::int64_t bits, std::int64_t skip) {
+  for (; skip > 0; --skip) bits &= bits - 1;
+  return std::countr_zero(static_cast<std::uint64_t>(bits));
+}
+
+// The orders in which the set bits can be mended.
+Alternatives orders(std::int64_t bits) {
+  std::vector<std::int64_t> ways;
+  for (std::int64_t left = std::popcount(static_cast<std::uint64_t>(bits)); left > 0; --left)
+    ways.push_back(left);
+  return Alternatives(std::move(ways));
+}
+
+}  // namespace
+
 void Hypercube::route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
                       std::vector<LinkId>& links) const {
+  if (choice_.is_valiant()) return route_by_valiant(first, source, target, flow, links);
   std::int64_t point = source;
   for (std::int64_t decision = 0; point != target; ++decision) {
-    std::int64_t open = point ^ target;
-    if (choice_.hashed()) {
-      const auto count = std::popcount(static_cast<std::uint64_t>(open));
-      for (std::int64_t skip = choice_.by_hash(flow, decision, count); skip > 0; --skip) open &= open - 1;
-    }
-    const int bit = std::countr_zero(static_cast<std::uint64_t>(open));
-    const std::int64_t mask = std::int64_t{1} << bit;
-    const std::int64_t low = point & ~mask;
-    const std::int64_t index = (low >> (bit + 1) << bit) | (low & (mask - 1));  // low without its bit
-    const Cable cable = first + bit * (points_ / 2) + index;
-    links.push_back(point == low ? forward(cable) : backward(cable));
-    point ^= mask;
+    const std::int64_t open = point ^ target;
+    std::int64_t skip = 0;
+    if (choice_.is_ecmp())
+      skip =
+          choice_.by_hash(flow, {decision, first + point}, std::popcount(static_cast<std::uint64_t>(open)));
+    const Hop hop = step(first, point, set_bit(open, skip));
+    links.push_back(hop.link);
+    point = hop.point;
   }
+}
+
+std::int32_t Hypercube::route_count(std::int64_t source, std::int64_t target) const {
+  return choice_.is_spread() ? choice_.paths(orders(source ^ target).count()) : 1;
+}
+
+void Hypercube::numbered_route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                               std::int32_t number, std::vector<LinkId>& links) const {
+  if (number == 0) return route(first, source, target, flow, links);
+  std::int64_t point = source;
+  for (const std::int64_t skip : orders(source ^ target).decisions(number)) {
+    const Hop hop = step(first, point, set_bit(point ^ target, skip));
+    links.push_back(hop.link);
+    point = hop.point;
+  }
+}
+
+void Hypercube::route_by_valiant(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                                 std::vector<LinkId>& links) const {
+  const std::int64_t middle = choice_.by_hash(flow, {valiant_step, 0}, points_);
+  std::vector<Hop> hops;
+  std::int64_t point = source;
+  for (const std::int64_t end : {middle, target})
+    for (; point != end; point = hops.back().point)
+      hops.push_back(step(first, point, set_bit(point ^ end, 0)));
+  append_without_loops(source, hops, links);
 }
 
 Duration Hypercube::latency_max(const CableSpec& cable, std::int64_t used) const {

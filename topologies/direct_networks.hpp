@@ -23,8 +23,8 @@ class FullMeshNetwork final : public Network {
   std::int64_t points_;
 };
 
-// Points differ in one bit along each cable. Routes mend the differing bits from the lowest up; hashed: in
-// any order.
+// Points differ in one bit along each cable. Routes mend the differing bits from the lowest up; ECMP: in any
+// order; spread: in all orders; valiant: over a drawn point.
 class Hypercube final : public Network {
  public:
   // REQUIRES: points is a power of two
@@ -33,10 +33,18 @@ class Hypercube final : public Network {
   void lay(VertexId first_point, const CableSpec& cable, Wiring& wiring) const override;
   void route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
              std::vector<LinkId>& links) const override;
+  std::int32_t route_count(std::int64_t source, std::int64_t target) const override;
+  void numbered_route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                      std::int32_t number, std::vector<LinkId>& links) const override;
   Duration latency_max(const CableSpec& cable, std::int64_t used) const override;
   std::vector<PointGroups> groups() const override;
 
  private:
+  // Over the cable of one bit.
+  Hop step(Cable first, std::int64_t point, int bit) const;
+  void route_by_valiant(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                        std::vector<LinkId>& links) const;
+
   std::int64_t points_;
   int bits_ = 0;
   Choice choice_;
@@ -50,6 +58,13 @@ class CustomNetwork final : public Network {
   void lay(VertexId first_point, const CableSpec& cable, Wiring& wiring) const override;
   void route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
              std::vector<LinkId>& links) const override;
+  std::int32_t route_count(std::int64_t source, std::int64_t target) const override {
+    return paths_.route_count(source, target);
+  }
+  void numbered_route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                      std::int32_t number, std::vector<LinkId>& links) const override {
+    paths_.numbered_route(first, source, target, flow, number, links);
+  }
   // O(points * cables * log points)
   Duration latency_max(const CableSpec& cable, std::int64_t used) const override;
   std::vector<PointGroups> groups() const override;

@@ -1,10 +1,13 @@
 #include "topologies/dragonfly.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sim/core/check.hpp"
+#include "topologies/alternatives.hpp"
 #include "topologies/graph.hpp"
 #include "topologies/interior.hpp"
+#include "topologies/valiant.hpp"
 
 namespace collsim::topologies {
 
@@ -49,34 +52,62 @@ void Dragonfly::local_hop(Cable first, std::int64_t group, std::int64_t from, st
   links.push_back(from < to ? forward(cable) : backward(cable));
 }
 
-void Dragonfly::route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
-                      std::vector<LinkId>& links) const {
-  const std::int64_t from_group = source / routers_;
-  const std::int64_t to_group = target / routers_;
-  const std::int64_t from = source % routers_;
-  const std::int64_t to = target % routers_;
-  if (from_group == to_group) return local_hop(first, from_group, from, to, links);
-
-  const auto local_hops = [&](std::int64_t number) {
-    return int{gateway(from_group, to_group, number) != from} +
-           int{gateway(to_group, from_group, number) != to};
-  };
-  int fewest = 2;
-  std::int64_t equal = 0;
+std::vector<std::int64_t> Dragonfly::nearest_cables(std::int64_t from, std::int64_t to, bool anywhere) const {
+  std::vector<std::int64_t> nearest;
+  int fewest = 3;
   for (std::int64_t number = 0; number < cables_a_pair_; ++number) {
-    const int hops = local_hops(number);
-    if (hops < fewest) fewest = hops, equal = 0;
-    equal += hops == fewest;
+    const int before = gateway(group_of(from), group_of(to), number) != from % routers_;
+    const int after = !anywhere && gateway(group_of(to), group_of(from), number) != to % routers_;
+    if (before + after < fewest) nearest.clear();
+    fewest = std::min(fewest, before + after);
+    if (before + after == fewest) nearest.push_back(number);
   }
-  std::int64_t drawn = choice_.by_hash(flow, 0, equal);
-  std::int64_t number = 0;
-  while (local_hops(number) != fewest || drawn-- > 0) ++number;
+  return nearest;
+}
 
-  local_hop(first, from_group, from, gateway(from_group, to_group, number), links);
+std::int64_t Dragonfly::cross(Cable first, std::int64_t from, std::int64_t to_group, std::int64_t number,
+                              std::vector<LinkId>& links) const {
+  const std::int64_t from_group = group_of(from);
+  local_hop(first, from_group, from % routers_, gateway(from_group, to_group, number), links);
   const auto [low, high] = std::minmax(from_group, to_group);
   const Cable cable = first + global_cable(low, high, number);
   links.push_back(from_group < to_group ? forward(cable) : backward(cable));
-  local_hop(first, to_group, gateway(to_group, from_group, number), to, links);
+  return to_group * routers_ + gateway(to_group, from_group, number);
+}
+
+std::int64_t Dragonfly::valiant_group(std::int64_t from, std::int64_t to, const Flow& flow) const {
+  if (!choice_.is_valiant() || group_of(from) == group_of(to)) return group_of(to);
+  const std::int64_t drawn = choice_.by_hash(flow, {valiant_step, 0}, groups_);
+  return drawn == group_of(from) ? group_of(to) : drawn;
+}
+
+void Dragonfly::route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                      std::vector<LinkId>& links) const {
+  numbered_route(first, source, target, flow, 0, links);
+}
+
+std::int32_t Dragonfly::route_count(std::int64_t source, std::int64_t target) const {
+  if (!choice_.is_spread() || group_of(source) == group_of(target)) return 1;
+  return choice_.paths(static_cast<std::int64_t>(nearest_cables(source, target, false).size()));
+}
+
+void Dragonfly::numbered_route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                               std::int32_t number, std::vector<LinkId>& links) const {
+  std::int64_t point = source;
+  const std::int64_t middle = valiant_group(source, target, flow);
+  if (middle != group_of(target)) {
+    const auto cables = nearest_cables(source, middle * routers_, true);
+    const std::int64_t drawn = choice_.by_hash(flow, {1, first + point}, std::ssize(cables));
+    point = cross(first, point, middle, cables[static_cast<std::size_t>(drawn)], links);
+  }
+  if (group_of(point) != group_of(target)) {
+    const auto cables = nearest_cables(point, target, false);
+    const std::int64_t count = std::ssize(cables);
+    const std::int64_t drawn = choice_.by_hash(flow, {0, first + point}, count);
+    const std::int64_t turned = (drawn + spread_number(number, count)) % count;
+    point = cross(first, point, group_of(target), cables[static_cast<std::size_t>(turned)], links);
+  }
+  local_hop(first, group_of(target), point % routers_, target % routers_, links);
 }
 
 Duration Dragonfly::latency_max(const CableSpec& cable, std::int64_t used) const {

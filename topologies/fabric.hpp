@@ -1,7 +1,7 @@
 // Fabric: what joins the endpoints of all nodes: its switches, its cables, its routes.
 //
-// An endpoint is a NIC, or the GPU itself where a node has no NIC; endpoints are numbered node by node and
-// are consecutive vertices.
+// An endpoint is a NIC, or the GPU itself where a node has no NIC; endpoints are numbered node by node
+// (endpoints.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "topologies/choice.hpp"
+#include "topologies/endpoints.hpp"
 #include "topologies/wiring.hpp"
 
 namespace collsim::topologies {
-
-struct Endpoints {
-  VertexId first;
-  std::int32_t nodes = 1;
-  std::int32_t per_node = 1;
-  std::int64_t count() const { return std::int64_t{nodes} * per_node; }
-};
 
 // A partition of the nodes for a cut. Stage s additionally puts fabric switches into the groups:
 // stages[s][switch] is a group or -1. Every stage is a valid cut by itself; the one with the least exit
@@ -37,6 +31,12 @@ class Fabric {
   // Appends the links from endpoint `source` to another endpoint `target`.
   virtual void route(std::int64_t source, std::int64_t target, const Flow& flow,
                      std::vector<LinkId>& links) const = 0;
+  // How many routes a connection is spread over: different ones, number 0 is route(). 1 unless spread.
+  virtual std::int32_t route_count(std::int64_t /*source*/, std::int64_t /*target*/) const { return 1; }
+  virtual void numbered_route(std::int64_t source, std::int64_t target, const Flow& flow,
+                              std::int32_t /*number*/, std::vector<LinkId>& links) const {
+    route(source, target, flow, links);
+  }
   // Partitions by node and coarser, finest first.
   virtual std::vector<Grouping> groupings() const = 0;
 };

@@ -1,8 +1,11 @@
 #include "topologies/grid.hpp"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sim/core/check.hpp"
+#include "topologies/valiant.hpp"
 
 namespace collsim::topologies {
 namespace {
@@ -50,8 +53,18 @@ bool Grid::tied(const Dimension& dimension, std::int64_t step_count) {
   return dimension.wraps() && 2 * step_count == dimension.side;
 }
 
-std::int64_t Grid::step(Cable first, const Dimension& dimension, std::int64_t point, bool plus,
-                        std::vector<LinkId>& links) const {
+std::vector<Grid::Leg> Grid::legs(std::int64_t source, std::int64_t target) const {
+  std::vector<Leg> result;
+  for (std::size_t k = 0; k < dimensions_.size(); ++k) {
+    const Dimension& dimension = dimensions_[k];
+    const std::int64_t count = steps(dimension, source / dimension.stride % dimension.side,
+                                     target / dimension.stride % dimension.side);
+    if (count != 0) result.push_back({k, count});
+  }
+  return result;
+}
+
+Hop Grid::step(Cable first, const Dimension& dimension, std::int64_t point, bool plus) const {
   const std::int64_t block = dimension.stride * dimension.side;
   const std::int64_t start = point / block * block;
   const std::int64_t move = plus ? dimension.stride : block - dimension.stride;
@@ -59,45 +72,84 @@ std::int64_t Grid::step(Cable first, const Dimension& dimension, std::int64_t po
   // A cable is numbered by the point from which it leads in the + direction.
   const std::int64_t owner = plus ? point : reached;
   const Cable cable = first + dimension.first + start / dimension.side * dimension.cables + (owner - start);
-  links.push_back(plus ? forward(cable) : backward(cable));
-  return reached;
+  return {plus ? forward(cable) : backward(cable), reached};
+}
+
+template <class Take>
+std::int64_t Grid::walk(Cable first, const Leg& leg, std::int64_t point, Take&& take) const {
+  for (std::int64_t left = leg.count < 0 ? -leg.count : leg.count; left > 0; --left) {
+    const Hop hop = step(first, dimensions_[leg.dimension], point, leg.count > 0);
+    take(hop);
+    point = hop.point;
+  }
+  return point;
 }
 
 void Grid::route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
                  std::vector<LinkId>& links) const {
-  if (choice_.hashed()) return route_hashed(first, source, target, flow, links);
+  if (choice_.is_ecmp()) return route_by_ecmp(first, source, target, flow, links);
+  if (choice_.is_valiant()) return route_by_valiant(first, source, target, flow, links);
+  numbered_route(first, source, target, flow, 0, links);
+}
+
+Alternatives Grid::alternatives(const std::vector<Leg>& legs) const {
+  std::vector<std::int64_t> ways;
+  for (std::size_t left = legs.size(); left > 0; --left) ways.push_back(static_cast<std::int64_t>(left));
+  for (const Leg& leg : legs)
+    if (tied(dimensions_[leg.dimension], leg.count)) ways.push_back(2);
+  return Alternatives(std::move(ways));
+}
+
+std::int32_t Grid::route_count(std::int64_t source, std::int64_t target) const {
+  return choice_.is_spread() ? choice_.paths(alternatives(legs(source, target)).count()) : 1;
+}
+
+void Grid::numbered_route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                          std::int32_t number, std::vector<LinkId>& links) const {
+  if (choice_.is_ecmp() || choice_.is_valiant()) return route(first, source, target, flow, links);
+  std::vector<Leg> left = legs(source, target);
+  if (number > 0) {
+    const std::vector<std::int64_t> ways = alternatives(left).decisions(number);
+    std::size_t tie = left.size();
+    for (Leg& leg : left)
+      if (tied(dimensions_[leg.dimension], leg.count) && ways[tie++] == 1) leg.count = -leg.count;
+    for (std::size_t k = 0; k + 1 < left.size(); ++k) {
+      const auto from = left.begin() + static_cast<std::ptrdiff_t>(k);
+      std::rotate(from, from + ways[k], from + ways[k] + 1);
+    }
+  }
   std::int64_t point = source;
-  for (const Dimension& dimension : dimensions_) {
-    const std::int64_t from = source / dimension.stride % dimension.side;
-    const std::int64_t to = target / dimension.stride % dimension.side;
-    const std::int64_t count = steps(dimension, from, to);
-    for (std::int64_t i = 0; i < (count < 0 ? -count : count); ++i)
-      point = step(first, dimension, point, count > 0, links);
+  for (const Leg& leg : left)
+    point = walk(first, leg, point, [&](const Hop& hop) { links.push_back(hop.link); });
+}
+
+void Grid::route_by_ecmp(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                         std::vector<LinkId>& links) const {
+  std::int64_t point = source;
+  for (std::int64_t decision = 0; point != target; ++decision) {
+    std::vector<Leg> ways;  // of each the first step
+    for (const Leg& leg : legs(point, target)) {
+      ways.push_back(leg);
+      if (tied(dimensions_[leg.dimension], leg.count)) ways.push_back({leg.dimension, -leg.count});
+    }
+    const std::int64_t drawn =
+        choice_.by_hash(flow, {decision, first + point}, static_cast<std::int64_t>(ways.size()));
+    const Leg& way = ways[static_cast<std::size_t>(drawn)];
+    const Hop hop = step(first, dimensions_[way.dimension], point, way.count > 0);
+    links.push_back(hop.link);
+    point = hop.point;
   }
 }
 
-void Grid::route_hashed(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
-                        std::vector<LinkId>& links) const {
-  std::vector<std::int64_t> left;  // per dimension, signed
-  std::int64_t total = 0;
-  std::int64_t decision = 0;
-  for (const Dimension& dimension : dimensions_) {
-    std::int64_t count = steps(dimension, source / dimension.stride % dimension.side,
-                               target / dimension.stride % dimension.side);
-    if (tied(dimension, count) && choice_.by_hash(flow, decision++, 2) == 1) count = -count;
-    left.push_back(count);
-    total += count < 0 ? -count : count;
-  }
+void Grid::route_by_valiant(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                            std::vector<LinkId>& links) const {
+  const std::int64_t middle = choice_.by_hash(flow, {valiant_step, 0}, points_);
+  std::vector<Hop> hops;
   std::int64_t point = source;
-  for (; total > 0; --total) {
-    std::int64_t open = 0;
-    for (const std::int64_t count : left) open += count != 0;
-    std::int64_t drawn = choice_.by_hash(flow, decision++, open);
-    std::size_t k = 0;
-    while (left[k] == 0 || drawn-- > 0) ++k;
-    point = step(first, dimensions_[k], point, left[k] > 0, links);
-    left[k] += left[k] > 0 ? -1 : 1;
-  }
+  for (const std::int64_t end : {middle, target})
+    for (const Leg& leg : legs(point, end))
+      point = walk(first, leg, point, [&](const Hop& hop) { hops.push_back(hop); });
+  append_without_loops(source, hops, links);
 }
 
 Duration Grid::latency_max(const CableSpec& cable, std::int64_t used) const {

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "sim/core/check.hpp"
+#include "topologies/alternatives.hpp"
 #include "topologies/cube_mesh.hpp"
 #include "topologies/grid.hpp"
 
 namespace collsim::topologies {
 namespace {
 
-// Every GPU has one cable to every plane. A message crosses one plane: that of its channel.
+// Every GPU has one cable to every plane. A message crosses one plane: that of its channel,
+// or all in turn where it is spread.
 class NvSwitch final : public Interior {
  public:
   NvSwitch(const NodeSpec& node, const Choice& choice)
@@ -32,7 +34,13 @@ class NvSwitch final : public Interior {
   }
   void route(Cable first, std::int32_t source, std::int32_t target, const Flow& flow,
              std::vector<LinkId>& links) const override {
-    const std::int64_t plane = choice_.by_channel(flow, 0, planes_);
+    numbered_route(first, source, target, flow, 0, links);
+  }
+  std::int32_t route_count() const override { return choice_.paths(planes_); }
+  void numbered_route(Cable first, std::int32_t source, std::int32_t target, const Flow& flow,
+                      std::int32_t number, std::vector<LinkId>& links) const override {
+    const std::int64_t own = choice_.by_channel(flow, {0, -1 - first - source}, planes_);
+    const std::int64_t plane = (own + spread_number(number, planes_)) % planes_;
     links.push_back(forward(nvswitch_cable(first, source, plane, planes_)));
     links.push_back(backward(nvswitch_cable(first, target, plane, planes_)));
   }
@@ -130,7 +138,8 @@ class PcieTree final : public Interior {
 
 }  // namespace
 
-std::unique_ptr<Interior> make_interior(const NodeSpec& node, const Choice& choice) {
+std::unique_ptr<Interior> make_interior(const NodeSpec& node, const Choice& cluster_choice) {
+  const Choice choice = cluster_choice.inside_node();
   switch (node.interconnect.kind) {
     case InterconnectKind::nvswitch:
       return std::make_unique<NvSwitch>(node, choice);

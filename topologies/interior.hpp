@@ -22,6 +22,12 @@ class Interior {
   // Appends the links from GPU `source` to another GPU `target` of the node whose first cable is given.
   virtual void route(Cable first, std::int32_t source, std::int32_t target, const Flow& flow,
                      std::vector<LinkId>& links) const = 0;
+  // How many routes a connection is spread over: different ones, number 0 is route(). 1 unless spread.
+  virtual std::int32_t route_count() const { return 1; }
+  virtual void numbered_route(Cable first, std::int32_t source, std::int32_t target, const Flow& flow,
+                              std::int32_t /*number*/, std::vector<LinkId>& links) const {
+    route(first, source, target, flow, links);
+  }
   // The largest latency between two GPUs along these cables.
   virtual Duration latency_max() const = 0;
 };

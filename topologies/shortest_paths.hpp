@@ -1,10 +1,11 @@
 // ShortestPaths: routes over a small irregular graph, by hash among all paths of fewest cables.
 //
 // At every point the next point is drawn among those that are one cable closer to the target; parallel cables
-// to it are then taken by channel (by hash where hashed routing is asked for), so that channels of a
-// schedule spread over them evenly.
+// to it are then taken by channel, so that channels of a schedule spread over them evenly. ECMP draws among
+// the cables that lead closer.
 //
-// Complexity  Memory O(points^2 + cables), made by one breadth-first search a point; route: O(hops * degree).
+// Complexity  Memory O(points^2 + cables), made by one breadth-first search a point; route: O(hops * degree);
+//             numbered_route, route_count: O(points + cables) at worst.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,10 @@ class ShortestPaths {
   // REQUIRES: source != target, a path exists
   void route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
              std::vector<LinkId>& links) const;
+  // Spread: over all paths of fewest cables.
+  std::int32_t route_count(std::int64_t source, std::int64_t target) const;
+  void numbered_route(Cable first, std::int64_t source, std::int64_t target, const Flow& flow,
+                      std::int32_t number, std::vector<LinkId>& links) const;
 
  private:
   struct Step {
@@ -39,6 +44,15 @@ class ShortestPaths {
     bool plus;  // from a to b
   };
   void search(std::int32_t source);
+  bool leads_closer(std::uint32_t step, std::int64_t target, std::int32_t left) const {
+    return distance(steps_[step].point, target) == left - 1;
+  }
+  // The step, as an index, that route() takes from a point that is `left` cables from the target.
+  std::uint32_t next_step(Cable first, std::int32_t point, std::int64_t target, std::int32_t left,
+                          const Flow& flow) const;
+  // How many paths of fewest cables lead from each point on such a path to the target; at most
+  // alternatives_max, 0 elsewhere.
+  std::vector<std::int64_t> count_paths(std::int64_t source, std::int64_t target) const;
 
   std::int32_t points_;
   std::vector<CableEnds> cables_;

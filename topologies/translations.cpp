@@ -9,10 +9,27 @@ bool is_power_of_two(std::int64_t count) {
   return count > 0 && std::has_single_bit(static_cast<std::uint64_t>(count));
 }
 
+// All pairs of endpoints of the fabric are routed alike.
+bool has_plain_routes(const ClusterSpec& cluster, const FatTree* tree) {
+  switch (cluster.routing.kind) {
+    case RoutingKind::minimal:
+    case RoutingKind::d_mod_k:
+    case RoutingKind::dimension_order:
+      return true;
+    case RoutingKind::ecmp:
+    case RoutingKind::spray:
+    case RoutingKind::adaptive:
+      return cluster.nodes == 1 || (tree != nullptr && tree->shape().levels == 1);
+    case RoutingKind::valiant:
+    case RoutingKind::table:
+      break;
+  }
+  return false;
+}
+
 // GPUs of a node are interchangeable, and their messages to each other take one way.
 bool has_plain_nodes(const ClusterSpec& cluster) {
   const InterconnectSpec& interconnect = cluster.node.interconnect;
-  if (cluster.routing.kind == RoutingKind::ecmp && cluster.fabric.kind != FabricKind::none) return false;
   return interconnect.kind == InterconnectKind::none ||
          (interconnect.kind == InterconnectKind::nvswitch && interconnect.planes == 1);
 }
@@ -39,7 +56,8 @@ bool is_made_of_bits(const ClusterSpec& cluster, const FatTree* tree) {
 
 std::vector<TranslationKind> translations_of(const ClusterSpec& cluster, const FatTree* tree) {
   std::vector<TranslationKind> result;
-  if (!has_plain_nodes(cluster)) return result;
+  if (!cluster.groups.empty() || cluster.sites.count > 1) return result;
+  if (!has_plain_nodes(cluster) || !has_plain_routes(cluster, tree)) return result;
   if (rotates(cluster, tree)) result.push_back(TranslationKind::rotation);
   if (is_made_of_bits(cluster, tree)) result.push_back(TranslationKind::exclusive_or);
   return result;

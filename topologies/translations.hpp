@@ -8,7 +8,10 @@
 //               the target's slot, leaf of the target; topologies/fat_tree.hpp) is one of these numbers. The
 //               bits of a port up (of the slot modulo u, and of slot / u modulo u) are those of the port
 //               below a leaf and of the leaf in its pod, which needs u <= d, so any link of a level is moved
-//               onto any other of its level.
+//               onto any other of its level. Rail-local: which NIC numbers are equal stays as it is, and the
+//               GPU in between has the target's number.
+// Neither where nodes are unlike or on several sites, nor where routes are drawn or spread (on one switch
+// there is one route, so nothing to draw or spread).
 #pragma once
 
 #include <vector>

@@ -59,8 +59,8 @@ std::string text_of(const ClusterSpec& cluster) {
                      std::to_string(cluster.node.gpus) + ", NICs " + std::to_string(cluster.node.nics.count) +
                      ", levels " + std::to_string(cluster.fabric.levels) + ", radix " +
                      std::to_string(cluster.fabric.radix) + ", oversubscription " +
-                     std::to_string(cluster.fabric.oversubscription_numerator) +
-                     (cluster.routing.kind == RoutingKind::ecmp ? ", hash" : "");
+                     std::to_string(cluster.fabric.oversubscription_numerator) + ", " +
+                     name_of(cluster.routing.kind) + (cluster.routing.rail_local ? ", rail-local" : "");
   for (const int side : cluster.fabric.dimensions) text += ", side " + std::to_string(side);
   return text;
 }
