@@ -19,7 +19,12 @@ Outcome Executor::outcome() {
   }
   for (const Connection& connection : connections_) outcome.connection_bytes.push_back(connection.bytes);
   for (const Group& group : groups_) outcome.group_bytes.push_back(group.bytes);
+  if (transport_) {
+    outcome.link_bytes = transport_->link_bytes(now_);
+    outcome.packets = transport_->facts();
+  }
   for (const JobState& job : jobs_) {
+    outcome.job_start.push_back(job.start);
     outcome.job_finish.push_back(job.finish);
     outcome.time = std::max(outcome.time, job.finish - Instant());
   }

@@ -3,15 +3,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "sim/core/check.hpp"
 
 namespace collsim {
 
-Executor::Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions)
-    : instance_(instance), options_(options), changes_(conditions.link_changes) {
+Executor::Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions,
+                   std::unique_ptr<Transport> transport)
+    : instance_(instance),
+      options_(options),
+      changes_(conditions.link_changes),
+      transport_(std::move(transport)) {
   add_streams();
-  local_ = add_flows(network_, instance);
+  local_ = add_flows(network_, instance, transport_ == nullptr);
+  if (!transport_) first_group_flow_ = static_cast<FlowId>(connections_.size());
   network_.freeze();
   for (const LinkChange& change : changes_)
     for (ResourceId id = 0; id < instance_.resources.size(); ++id)
@@ -20,6 +27,7 @@ Executor::Executor(const Instance& instance, const RunOptions& options, const Co
   if (!options_.explain) return;
   chain_.resize(streams_.size());
   drain_start_.resize(local_.first + local_.owner.size());
+  if (transport_) message_start_.resize(connections_.size() + groups_.size());
   in_flight_.resize(connections_.size());
   credits_.resize(connections_.size());
   results_coming_.resize(results_.size());
@@ -28,7 +36,7 @@ Executor::Executor(const Instance& instance, const RunOptions& options, const Co
 
 void Executor::add_streams() {
   for (const Instance::JobFacts& job : instance_.jobs)
-    jobs_.push_back({Instant(), job.stream_end - job.first_stream, false});
+    jobs_.push_back({Instant(), Instant(), job.stream_end - job.first_stream, false});
   streams_.reserve(instance_.streams.size());
   for (const Instance::Stream& from : instance_.streams) {
     const CompiledProgram& program = instance_.programs.programs[from.program];
@@ -61,19 +69,10 @@ Outcome Executor::run() {
   for (std::uint32_t number = 0; number < changes_.size(); ++number)
     queue_.push(Instant(), changes_[number].at - Instant(),
                 {number, static_cast<std::uint8_t>(EventKind::capacity)});
-  while (!queue_.empty() || network_.has_drain()) {
+  while (!queue_.empty() || network_.has_drain() || (transport_ && transport_->has_event())) {
     now_ = next_instant();
-    while (!queue_.empty() && queue_.next_time() == now_) {
-      handle(queue_.pop());
-      run_ready();
-      ++events_;
-    }
-    while (network_.has_drain() && network_.next_drain() == now_) {
-      flow_drained(network_.next_drained());
-      run_ready();
-      ++events_;
-    }
-    if (!queue_.empty() && queue_.next_time() == now_) continue;
+    do handle_instant();
+    while (something_at(now_));
     scheduled_.clear();
     network_.settle(now_, scheduled_);
     for (const FluidNetwork::Scheduled& plan : scheduled_)
@@ -87,9 +86,39 @@ Outcome Executor::run() {
 }
 
 Instant Executor::next_instant() const {
-  if (queue_.empty()) return network_.next_drain();
-  if (!network_.has_drain()) return queue_.next_time();
-  return std::min(queue_.next_time(), network_.next_drain());
+  std::optional<Instant> next;
+  const auto consider = [&next](Instant instant) { next = next ? std::min(*next, instant) : instant; };
+  if (!queue_.empty()) consider(queue_.next_time());
+  if (network_.has_drain()) consider(network_.next_drain());
+  if (transport_ && transport_->has_event()) consider(transport_->next_event());
+  return *next;
+}
+
+// Drains of flows that share come from the network all at once, so only these two can have more.
+bool Executor::something_at(Instant instant) const {
+  if (!queue_.empty() && queue_.next_time() == instant) return true;
+  return transport_ && transport_->has_event() && transport_->next_event() == instant;
+}
+
+void Executor::handle_instant() {
+  while (!queue_.empty() && queue_.next_time() == now_) {
+    handle(queue_.pop());
+    run_ready();
+    ++events_;
+  }
+  while (network_.has_drain() && network_.next_drain() == now_) {
+    flow_drained(network_.next_drained());
+    run_ready();
+    ++events_;
+  }
+  if (!transport_ || !transport_->has_event() || transport_->next_event() != now_) return;
+  notices_.clear();
+  transport_->advance(now_, notices_);
+  for (const TransportNotice& notice : notices_) {
+    handle(notice);
+    run_ready();
+    ++events_;
+  }
 }
 
 void Executor::handle(Event event) {
@@ -109,6 +138,7 @@ void Executor::handle(Event event) {
       return aggregation_over(event.subject);
     case EventKind::capacity: {
       const LinkChange& change = changes_[event.subject];
+      if (transport_) return transport_->change_link(change, now_);
       return network_.set_capacity(change_resource_[event.subject], *change.bandwidth, now_);
     }
     case EventKind::job_start: {
@@ -120,10 +150,26 @@ void Executor::handle(Event event) {
   }
 }
 
+void Executor::handle(TransportNotice notice) {
+  switch (notice.kind) {
+    case TransportNotice::Kind::sent:
+      return message_sent(notice.subject);
+    case TransportNotice::Kind::arrived:
+      return message_arrived(notice.subject);
+    case TransportNotice::Kind::posted:
+      return aggregation_drained(notice.subject);
+    case TransportNotice::Kind::result:
+      return result_ready(notice.subject);
+    case TransportNotice::Kind::over:
+      return aggregation_over(notice.subject);
+  }
+}
+
 void Executor::start_job(std::uint32_t number) {
   const Instance::JobFacts& job = instance_.jobs[number];
   const Instant begin = std::max(now_, job.start);
   const Instant first = begin + options_.launch_overhead;
+  jobs_[number].start = begin;
   if (options_.explain) {
     Chain chain;
     chain.waiting = begin - Instant();
@@ -276,6 +322,10 @@ bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& o
   const Bytes size = message_size(id, operation);
   ++connection.in_use;
   connection.bytes += size.count();
+  if (transport_) {
+    start_by_transport(number, size);
+    return false;
+  }
   if (options_.explain) drain_start_[number] = now_;
   if (size == Bytes(0)) {
     message_drained(number);
@@ -289,7 +339,7 @@ bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& o
 
 void Executor::flow_drained(FlowId flow) {
   network_.finish(flow);
-  if (flow < first_group_flow()) {
+  if (flow < first_group_flow_) {
     const StreamId sender = connections_[flow].sender;
     const Stream& stream = streams_[sender];
     account_drain(sender, flow, message_size(sender, instance_.programs.operations[stream.operation]),
@@ -298,7 +348,7 @@ void Executor::flow_drained(FlowId flow) {
     complete(sender);
     ready_.push_back(sender);
   } else if (flow < local_.first) {
-    aggregation_drained(flow - first_group_flow());
+    aggregation_drained(flow - first_group_flow_);
   } else {
     local_work_drained(flow - local_.first);
   }
@@ -316,6 +366,33 @@ void Executor::message_drained(ConnectionId id) {
   queue_.push(now_, connection.latency, {id, static_cast<std::uint8_t>(EventKind::arrived)});
 }
 
+void Executor::start_by_transport(ConnectionId id, Bytes size) {
+  streams_[connections_[id].sender].phase = Phase::draining;
+  const Duration extra;
+  if (options_.explain) {
+    message_start_[id] = now_;
+    in_flight_[id].push_back(account_start(id, size, extra));
+  }
+  transport_->start_message(id, size, extra, now_);
+}
+
+// With a transport: the sender goes on; the arrival is told by itself.
+void Executor::message_sent(ConnectionId id) {
+  Connection& connection = connections_[id];
+  ++connection.messages;
+  messages_ += connection.weight;
+  const StreamId sender = connection.sender;
+  if (options_.explain) {
+    const Bytes size = message_size(sender, instance_.programs.operations[streams_[sender].operation]);
+    const Duration alone = transport_->alone_message(id, size);
+    account_time(sender, alone - std::min(alone, connection.latency), now_ - message_start_[id],
+                 &Chain::bandwidth);
+    ++chain_[sender].messages;
+  }
+  complete(sender);
+  ready_.push_back(sender);
+}
+
 void Executor::message_arrived(ConnectionId id) {
   Connection& connection = connections_[id];
   ++connection.arrived;
@@ -327,7 +404,7 @@ void Executor::message_arrived(ConnectionId id) {
       instance_.receive_from[stream.peers + static_cast<std::uint32_t>(
                                                 instance_.programs.operations[stream.operation].peer)] == id;
   if (options_.explain) {
-    if (awaited) adopt(receiver, in_flight_[id].front());
+    if (awaited) adopt(receiver, up_to_now(in_flight_[id].front()));
     in_flight_[id].pop_front();
   }
   if (awaited) wake(receiver, Phase::begin);
@@ -437,11 +514,15 @@ void Executor::start_aggregation(GroupId id) {
   if (options_.explain) {
     const Chain cause = chain_[group.posted.back()];
     for (const StreamId member : group.posted) adopt(member, cause);
-    drain_start_[first_group_flow() + id] = now_;
+    if (transport_)
+      message_start_[connections_.size() + id] = now_;
+    else
+      drain_start_[group_flow(id)] = now_;
   }
   for (const StreamId member : group.posted) streams_[member].phase = Phase::draining;
+  if (transport_) return transport_->start_aggregation(id, bytes, now_);
   if (bytes == Bytes(0)) return aggregation_drained(id);
-  network_.start(first_group_flow() + id, bytes);
+  network_.start(group_flow(id), bytes);
 }
 
 void Executor::aggregation_drained(GroupId id) {
@@ -452,9 +533,14 @@ void Executor::aggregation_drained(GroupId id) {
   std::vector<StreamId> posted;
   posted.swap(group.posted);
   for (const StreamId member : posted) {
-    if (group.drained_bytes > 0)
-      account_drain(member, first_group_flow() + id, Bytes(group.drained_bytes), &Chain::bandwidth);
-    if (options_.explain) ++chain_[member].messages;
+    if (!options_.explain) break;
+    const Bytes size(group.drained_bytes);
+    if (transport_)
+      account_time(member, transport_->alone_aggregation(id, size),
+                   now_ - message_start_[connections_.size() + id], &Chain::bandwidth);
+    else if (group.drained_bytes > 0)
+      account_drain(member, group_flow(id), size, &Chain::bandwidth);
+    ++chain_[member].messages;
   }
   send_results(id, posted.front());
   for (const StreamId member : posted) {
@@ -466,7 +552,7 @@ void Executor::aggregation_drained(GroupId id) {
 }
 
 // Results travel down to the members that receive; `cause` is one of the streams whose aggregation has
-// drained.
+// drained. A transport brings them by itself.
 void Executor::send_results(GroupId id, StreamId cause) {
   const Instance::Group& facts = instance_.groups[id];
   for (MemberId member = facts.first_member; member < facts.member_end; ++member) {
@@ -476,14 +562,14 @@ void Executor::send_results(GroupId id, StreamId cause) {
       results_coming_[member].push_back(chain_[cause]);
       results_coming_[member].back().latency += latency;
     }
-    queue_.push(now_, latency, {member, static_cast<std::uint8_t>(EventKind::collected)});
+    if (!transport_) queue_.push(now_, latency, {member, static_cast<std::uint8_t>(EventKind::collected)});
   }
   const Duration over = facts.up_latency_max + facts.down_latency_max;
   if (options_.explain) {
     aggregations_[id].push_back(chain_[cause]);
     aggregations_[id].back().latency += over;
   }
-  queue_.push(now_, over, {id, static_cast<std::uint8_t>(EventKind::aggregation_over)});
+  if (!transport_) queue_.push(now_, over, {id, static_cast<std::uint8_t>(EventKind::aggregation_over)});
 }
 
 // The result has reached every member: another operation may start.
@@ -494,7 +580,7 @@ void Executor::aggregation_over(GroupId id) {
   const bool waiting = group.posted.size() == facts.member_end - facts.first_member &&
                        streams_[group.posted.front()].phase == Phase::members;
   if (options_.explain) {
-    if (waiting) chain_[group.posted.back()] = aggregations_[id].front();
+    if (waiting) chain_[group.posted.back()] = up_to_now(aggregations_[id].front());
     aggregations_[id].pop_front();
   }
   if (waiting) start_aggregation(id);
@@ -505,7 +591,7 @@ void Executor::result_ready(MemberId member) {
   ++result.ready;
   const StreamId waiting = result.waiting;
   if (options_.explain) {
-    if (waiting != none) adopt(waiting, results_coming_[member].front());
+    if (waiting != none) adopt(waiting, up_to_now(results_coming_[member].front()));
     results_coming_[member].pop_front();
   }
   if (waiting == none) return;
@@ -530,11 +616,30 @@ bool Executor::step_collect(StreamId id, Stream& stream, const CompiledOperation
 // ---------------------------------------------------------------- accounts
 
 void Executor::account_drain(StreamId id, FlowId flow, Bytes size, Duration Chain::*alone_part) {
-  if (!options_.explain) return;
-  const Duration elapsed = now_ - drain_start_[flow];
-  const Duration alone = std::min(elapsed, network_.alone(flow, size));
-  chain_[id].*alone_part += alone;
-  chain_[id].contention += elapsed - alone;
+  if (options_.explain) account_time(id, network_.alone(flow, size), now_ - drain_start_[flow], alone_part);
+}
+
+void Executor::account_time(StreamId id, Duration alone, Duration elapsed, Duration Chain::*alone_part) {
+  chain_[id].*alone_part += std::min(alone, elapsed);
+  chain_[id].contention += elapsed - std::min(alone, elapsed);
+}
+
+// With a transport: the account of a message that begins now, as of its arrival if it has the links to
+// itself.
+Chain Executor::account_start(ConnectionId id, Bytes size, Duration extra) {
+  Chain chain = chain_[connections_[id].sender];
+  const Duration alone = transport_->alone_message(id, size);
+  const Duration latency = std::min(alone, connections_[id].latency);
+  ++chain.messages;
+  chain.latency += latency + extra;
+  chain.bandwidth += alone - latency;
+  return chain;
+}
+
+// What took longer than the account expected was waiting for others.
+Chain Executor::up_to_now(Chain chain) const {
+  chain.contention += now_ - Instant() - chain.total();
+  return chain;
 }
 
 }  // namespace collsim

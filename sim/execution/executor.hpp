@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,17 @@
 #include "sim/execution/flows.hpp"
 #include "sim/execution/instance.hpp"
 #include "sim/execution/outcome.hpp"
+#include "sim/execution/transport.hpp"
 #include "sim/network/fluid.hpp"
 
 namespace collsim {
 
 class Executor {
  public:
-  // The instance must outlive the executor.
-  Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions);
+  // The instance must outlive the executor. Without a transport messages are flows of the fluid network.
+  // REQUIRES of a run with a transport: the instance is not folded
+  Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions,
+           std::unique_ptr<Transport> transport = nullptr);
   Outcome run();
 
  private:
@@ -101,6 +105,7 @@ class Executor {
     StreamId waiting = none;
   };
   struct JobState {
+    Instant start;
     Instant finish;
     std::uint32_t running = 0;  // streams that have not ended
     bool ended = false;
@@ -108,11 +113,14 @@ class Executor {
 
   void add_streams();
 
-  FlowId first_group_flow() const { return static_cast<FlowId>(connections_.size()); }
+  FlowId group_flow(GroupId id) const { return first_group_flow_ + id; }
 
   // the loop
   Instant next_instant() const;
+  bool something_at(Instant instant) const;
+  void handle_instant();
   void handle(Event event);
+  void handle(TransportNotice notice);
   void run_ready();
   bool step(StreamId id);
   bool step_send(StreamId id, Stream& stream, const CompiledOperation& operation);
@@ -131,6 +139,8 @@ class Executor {
   void start_job(std::uint32_t number);
   void wake(StreamId id, Phase phase);
   void message_drained(ConnectionId id);
+  void start_by_transport(ConnectionId id, Bytes size);
+  void message_sent(ConnectionId id);
   void message_arrived(ConnectionId id);
   void release_slot(ConnectionId id, StreamId receiver);
   void slot_freed(ConnectionId id);
@@ -148,6 +158,9 @@ class Executor {
 
   // accounts of the critical path; nothing happens unless options_.explain
   void account_drain(StreamId id, FlowId flow, Bytes size, Duration Chain::*alone_part);
+  void account_time(StreamId id, Duration alone, Duration elapsed, Duration Chain::*alone_part);
+  Chain account_start(ConnectionId id, Bytes size, Duration extra);
+  Chain up_to_now(Chain chain) const;
   void adopt(StreamId id, const Chain& cause) { chain_[id] = cause; }
 
   Outcome outcome();
@@ -166,6 +179,9 @@ class Executor {
   std::vector<Result> results_;  // [member]
   LocalFlows local_;
   FluidNetwork network_;
+  std::unique_ptr<Transport> transport_;
+  std::vector<TransportNotice> notices_;
+  FlowId first_group_flow_ = 0;
   EventQueue queue_;
   Fingerprint fingerprint_;
   Instant now_;
@@ -178,7 +194,8 @@ class Executor {
 
   std::vector<Chain> chain_;                       // [stream]
   std::vector<Instant> drain_start_;               // [flow]
-  std::vector<std::deque<Chain>> in_flight_;       // [connection]: drained, not arrived
+  std::vector<Instant> message_start_;             // with a transport: [connection], then [group]
+  std::vector<std::deque<Chain>> in_flight_;       // [connection]: drained (transport: started), not arrived
   std::vector<std::deque<Chain>> credits_;         // [connection]: on the way back
   std::vector<std::deque<Chain>> results_coming_;  // [member]
   std::vector<std::deque<Chain>> aggregations_;    // [group]: in flight

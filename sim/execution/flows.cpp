@@ -12,15 +12,9 @@ const Uses& uses(const Instance& instance, std::uint32_t first_hop, std::uint32_
   return route;
 }
 
-}  // namespace
-
-LocalFlows add_flows(FluidNetwork& network, const Instance& instance) {
-  network.reserve(instance.resources.size(), instance.connections.size() + instance.groups.size(),
-                  instance.hops.size());
+// In the order of their sending streams: flows of one exclusive key lie together.
+void add_messages(FluidNetwork& network, const Instance& instance) {
   Uses route;
-  for (const Instance::Resource& resource : instance.resources)
-    network.add_resource(resource.capacity, resource.changes);
-  // In the order of their sending streams: flows of one exclusive key lie together.
   for (const Instance::Connection& connection : instance.connections) {
     const Schedule& schedule = *instance.jobs[instance.streams[connection.sender].job].schedule;
     network.add_flow(uses(instance, connection.first_hop, connection.hop_end, route),
@@ -31,8 +25,18 @@ LocalFlows add_flows(FluidNetwork& network, const Instance& instance) {
     network.add_flow(uses(instance, group.first_hop, group.hop_end, route), group.rate_max,
                      (std::uint64_t{1} << 33) + id);
   }
+}
+
+}  // namespace
+
+LocalFlows add_flows(FluidNetwork& network, const Instance& instance, bool messages) {
+  const std::size_t count = messages ? instance.connections.size() + instance.groups.size() : 0;
+  network.reserve(instance.resources.size(), count, messages ? instance.hops.size() : 0);
+  for (const Instance::Resource& resource : instance.resources)
+    network.add_resource(resource.capacity, resource.changes);
+  if (messages) add_messages(network, instance);
   LocalFlows local;
-  local.first = static_cast<FlowId>(instance.connections.size() + instance.groups.size());
+  local.first = static_cast<FlowId>(count);
   local.reduce.assign(instance.streams.size(), Instance::none);
   local.copy.assign(instance.streams.size(), Instance::none);
   const auto add = [&](std::uint32_t id, ResourceId unit) {

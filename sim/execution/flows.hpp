@@ -17,7 +17,8 @@ struct LocalFlows {
   FlowId first = 0;
 };
 
+// Without `messages`, those of local work alone, from number 0 on.
 // REQUIRES: the network is empty. It is not frozen yet.
-LocalFlows add_flows(FluidNetwork& network, const Instance& instance);
+LocalFlows add_flows(FluidNetwork& network, const Instance& instance, bool messages = true);
 
 }  // namespace collsim

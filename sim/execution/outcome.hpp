@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/execution/chain.hpp"
@@ -13,6 +14,7 @@ namespace collsim {
 struct Outcome {
   RunStatus status = RunStatus::ok;
   Duration time;
+  std::vector<Instant> job_start;
   std::vector<Instant> job_finish;
   std::vector<Instant> stream_finish;          // [stream]; 0 if it has not ended
   std::vector<std::int64_t> connection_bytes;  // [connection] sent
@@ -22,6 +24,8 @@ struct Outcome {
   std::uint64_t fingerprint = 0;
   std::uint32_t last_stream = Instance::none;  // the first of those that end last
   Chain chain;                                 // of that stream, if explained
+  std::vector<Bytes> link_bytes;               // [LinkId], counted by a transport; else empty
+  std::optional<PacketFacts> packets;
   std::vector<BlockedStream> blocked;
 };
 

@@ -22,11 +22,13 @@ RunResult totals_of(const Outcome& outcome) {
   RunResult result;
   result.status = outcome.status;
   result.time = outcome.time;
+  result.job_start = outcome.job_start;
   result.job_finish = outcome.job_finish;
   result.messages = outcome.messages;
   result.events = outcome.events;
   result.fingerprint = outcome.fingerprint;
   result.blocked = outcome.blocked;
+  result.packets = outcome.packets;
   return result;
 }
 
@@ -37,6 +39,10 @@ RunResult result_of(const Topology& topology, const Instance& instance, const In
   for (std::size_t id = 0; id < instance.streams.size(); ++id) {
     Duration& finish = result.rank_finish[static_cast<std::size_t>(instance.streams[id].rank)];
     finish = std::max(finish, outcome.stream_finish[classes.stream(id)] - Instant());
+  }
+  if (!outcome.link_bytes.empty()) {
+    result.link_bytes = outcome.link_bytes;
+    return result;
   }
   result.link_bytes.resize(topology.link_count());
   const std::vector<std::int64_t> bytes = resource_bytes(ran, outcome);

@@ -542,6 +542,7 @@ class Sweep {
       outcome.last_stream = id;
       end = outcome.stream_finish[id];
     }
+    outcome.job_start = {instance_.jobs[0].start};
     outcome.job_finish = {end};
     outcome.time = end - Instant();
     outcome.fingerprint = fingerprint_.value();
