@@ -18,43 +18,7 @@ Bandwidth rate_of(std::int64_t bytes_per_second) { return Bandwidth::bytes_per_s
 
 using Network = testing::SharedResources;
 using testing::integer_rates;
-
-// The real-valued max-min solution, by progressive filling in long double.
-std::vector<long double> real_rates(const Network& network, const std::vector<char>& active) {
-  std::vector<long double> rates(network.routes.size(), 0);
-  std::vector<char> frozen(rates.size());
-  for (std::size_t flow = 0; flow < rates.size(); ++flow) frozen[flow] = active[flow] == 0;
-  for (;;) {
-    long double step = -1;
-    const auto bound = [&](long double value) { step = step < 0 ? value : std::min(step, value); };
-    std::vector<long double> used(network.capacity.size());
-    std::vector<int> growing(network.capacity.size());
-    for (std::size_t flow = 0; flow < rates.size(); ++flow) {
-      for (const ResourceId resource : network.routes[flow]) {
-        used[resource] += rates[flow];
-        growing[resource] += frozen[flow] == 0;
-      }
-      if (frozen[flow] == 0 && network.rate_max[flow] > 0)
-        bound(static_cast<long double>(network.rate_max[flow]) - rates[flow]);
-    }
-    for (std::size_t resource = 0; resource < used.size(); ++resource)
-      if (growing[resource] > 0)
-        bound((static_cast<long double>(network.capacity[resource]) - used[resource]) / growing[resource]);
-    if (step < 0) return rates;
-    for (std::size_t flow = 0; flow < rates.size(); ++flow)
-      if (frozen[flow] == 0) rates[flow] += step;
-    for (std::size_t flow = 0; flow < rates.size(); ++flow) {
-      if (frozen[flow] != 0) continue;
-      bool full = network.rate_max[flow] > 0 &&
-                  rates[flow] >= static_cast<long double>(network.rate_max[flow]) * (1 - 1e-15L);
-      for (const ResourceId resource : network.routes[flow]) {
-        const long double now = used[resource] + step * growing[resource];
-        full = full || now >= static_cast<long double>(network.capacity[resource]) * (1 - 1e-15L);
-      }
-      frozen[flow] = full;
-    }
-  }
-}
+using testing::real_rates;
 
 Network random_network(Random& random) {
   Network network;
@@ -247,7 +211,7 @@ TEST_SUITE("sim/network") {
 
   TEST_CASE("FluidNetwork shares two links among three flows as the textbook says") {
     // Capacities ab = 10, bc = 4; flows AC, AB, BC get 2, 8, 2.
-    Network network{{10, 4}, {{0, 1}, {0}, {1}}, {0, 0, 0}};
+    Network network{{10, 4}, {{0, 1}, {0}, {1}}, {0, 0, 0}, {}, {}};
     FluidNetwork fluid = fluid_of(network);
     std::vector<FluidNetwork::Scheduled> scheduled;
     for (FlowId flow = 0; flow < 3; ++flow) fluid.start(flow, Bytes(100));
@@ -260,13 +224,14 @@ TEST_SUITE("sim/network") {
   TEST_CASE("FluidNetwork reproduces the known completion times of shared links") {
     constexpr std::int64_t second = 1'000'000'000'000;
     SUBCASE("parking lot: three links of 12, one flow over all, one over each") {
-      Network network{{12, 12, 12}, {{0, 1, 2}, {0}, {1}, {2}}, {0, 0, 0, 0}};
+      Network network{{12, 12, 12}, {{0, 1, 2}, {0}, {1}, {2}}, {0, 0, 0, 0}, {}, {}};
       FluidNetwork fluid = fluid_of(network);
       CHECK(drain_times(fluid, {60, 60, 60, 60}, {0, 0, 0, 0}) ==
             std::vector<std::int64_t>{10 * second, 10 * second, 10 * second, 10 * second});
     }
     SUBCASE("incast of eight into 100") {
-      Network network{{100}, std::vector<std::vector<ResourceId>>(8, {0}), std::vector<std::int64_t>(8, 0)};
+      Network network{
+          {100}, std::vector<std::vector<ResourceId>>(8, {0}), std::vector<std::int64_t>(8, 0), {}, {}};
       FluidNetwork fluid = fluid_of(network);
       CHECK(drain_times(fluid, std::vector<std::int64_t>(8, 25), std::vector<std::int64_t>(8, 0)) ==
             std::vector<std::int64_t>(8, 2 * second));
@@ -274,7 +239,7 @@ TEST_SUITE("sim/network") {
     SUBCASE("dumbbell of 10 GB/s with a late flow") {
       // A third of 10 GB/s is no whole number of microbytes: the rounding may cost a picosecond.
       constexpr std::int64_t giga = 1'000'000'000;
-      Network network{{10 * giga}, {{0}, {0}, {0}}, {0, 0, 0}};
+      Network network{{10 * giga}, {{0}, {0}, {0}}, {0, 0, 0}, {}, {}};
       FluidNetwork fluid = fluid_of(network);
       const auto times = drain_times(fluid, {100 * giga, 100 * giga, 50 * giga}, {0, 5 * second, 0});
       const std::vector<std::int64_t> expected = {22'500'000'000'000, 25 * second, 12'500'000'000'000};
@@ -284,7 +249,7 @@ TEST_SUITE("sim/network") {
       }
     }
     SUBCASE("two links, flows that end free capacity for the others") {
-      Network network{{10, 4}, {{0, 1}, {0}, {1}}, {0, 0, 0}};
+      Network network{{10, 4}, {{0, 1}, {0}, {1}}, {0, 0, 0}, {}, {}};
       FluidNetwork fluid = fluid_of(network);
       CHECK(drain_times(fluid, {40, 100, 12}, {0, 0, 0}) ==
             std::vector<std::int64_t>{13 * second, 14 * second, 6 * second});
@@ -379,7 +344,7 @@ TEST_SUITE("sim/network") {
   }
 
   TEST_CASE("FluidNetwork reports a message that would outlast simulated time instead of planning it") {
-    Network network{{1}, {{0}}, {0}};
+    Network network{{1}, {{0}}, {0}, {}, {}};
     FluidNetwork fluid = fluid_of(network);
     std::vector<FluidNetwork::Scheduled> scheduled;
     fluid.start(0, Bytes(std::int64_t{1} << 50));
