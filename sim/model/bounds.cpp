@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -39,17 +40,46 @@ bool reduces_outside(const Placement& placement, const Cut& cut) {
   return placement.fabric_reduction.enabled || (placement.node_reduction.enabled && cut.name == "rank");
 }
 
-// The ranks of every group where all have as many, else 0.
-Int128 ranks_of_group(const Placement& placement, const Cut& cut) {
-  if (cut.name == "rank") return 1;
-  return cut.name == "node" ? placement.gpus_per_node : 0;
+// How many ranks the groups of a cut have, at least and at most.
+struct GroupSizes {
+  Int128 least = 1;
+  Int128 most = 1;
+  Int128 squares = 0;  // the sum over groups of their squares; 0 = not known
+};
+
+// Of ranks and nodes exactly; of other groups no more is known than that each has a rank.
+GroupSizes sizes_of(const Placement& placement, const Cut& cut) {
+  const Int128 ranks = placement.ranks();
+  if (cut.name == "rank") return {1, 1, ranks};
+  if (cut.name != "node") return {1, ranks - cut.groups + 1, 0};
+  GroupSizes sizes{ranks, 1, 0};
+  if (placement.is_even()) {
+    const Int128 gpus = placement.gpus_per_node;
+    return {gpus, gpus, gpus * ranks};
+  }
+  for (std::int32_t node = 0; node < placement.nodes; ++node) {
+    const Int128 gpus = placement.gpus_of(node);
+    sizes.least = std::min(sizes.least, gpus);
+    sizes.most = std::max(sizes.most, gpus);
+    sizes.squares += gpus * gpus;
+  }
+  return sizes;
 }
 
-// Ordered pairs of ranks in different groups: at least those of m - 1 single ranks and the rest.
-Int128 pairs_of(const Cut& cut, Int128 ranks) {
+// Ordered pairs of ranks in different groups: where nothing is known at least those of m - 1 single ranks and
+// the rest.
+Int128 pairs_of(const Cut& cut, const GroupSizes& sizes, Int128 ranks) {
   if (cut.pairs > 0) return cut.pairs;
+  if (sizes.squares > 0) return ranks * ranks - sizes.squares;
   const Int128 rest = ranks - cut.groups + 1;
   return ranks * ranks - (cut.groups - 1) - rest * rest;
+}
+
+// The ranks outside the root's group, at least.
+Int128 outside_of_root(const Collective& collective, const Placement& placement, const Cut& cut,
+                       const GroupSizes& sizes) {
+  const std::int32_t node = placement.node_of(collective.root);
+  return placement.ranks() - (cut.name == "node" ? Int128{placement.gpus_of(node)} : sizes.most);
 }
 
 // What the worst-connected group, and all groups together, must let through.
@@ -58,14 +88,14 @@ struct Demand {
   Crossing together;
 };
 
-Demand demand_on(const Cut& cut, const Placement& placement, CollectiveKind kind) {
+Demand demand_on(const Cut& cut, const Placement& placement, const Collective& collective) {
   const Int128 ranks = placement.ranks();
   const Int128 groups = cut.groups;
-  const Int128 size = ranks_of_group(placement, cut);
+  const GroupSizes sizes = sizes_of(placement, cut);
   const Crossing whole{1, 1, cut.smallest_exit};
   const auto all = [&](Int128 share, Int128 parts) { return Crossing{share, parts, cut.total_exit}; };
   const auto one = [&](Int128 share) { return Crossing{share, ranks, cut.smallest_exit}; };
-  switch (kind) {
+  switch (collective.kind) {
     case CollectiveKind::all_reduce:
       return {whole, reduces_outside(placement, cut) ? Crossing{} : all(2 * (groups - 1), 1)};
     case CollectiveKind::broadcast:
@@ -73,16 +103,20 @@ Demand demand_on(const Cut& cut, const Placement& placement, CollectiveKind kind
       return {whole, all(groups - 1, 1)};
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
-      return {one(size > 0 ? ranks - size : groups - 1), all(groups - 1, 1)};
+      return {one(ranks - sizes.most), all(groups - 1, 1)};
     case CollectiveKind::all_to_all:
-      return {one(size > 0 ? size * (ranks - size) : ranks - 1), all(pairs_of(cut, ranks), ranks)};
+      // n (N - n) rises and falls with n: the least is at one of the ends.
+      return {one(std::min(sizes.least * (ranks - sizes.least), sizes.most * (ranks - sizes.most))),
+              all(pairs_of(cut, sizes, ranks), ranks)};
     case CollectiveKind::send_recv:
       return {whole, all(groups, 1)};
     case CollectiveKind::scatter:
     case CollectiveKind::gather:
-      // Which group is the root's is not known, unless all are alike.
-      if (size > 0 && cut.smallest_exit * groups == cut.total_exit) return {one(ranks - size), {}};
-      return {one(1), {}};
+      // Which group is the root's is not known, unless all have the same links. The worst-connected one
+      // exchanges its own parts or, if it is the root's, those of all others.
+      if (cut.smallest_exit * groups == cut.total_exit)
+        return {one(outside_of_root(collective, placement, cut, sizes)), {}};
+      return {one(std::min(sizes.least, ranks - sizes.most)), {}};
     case CollectiveKind::barrier:
       break;
   }
@@ -98,6 +132,25 @@ Crossing root_crossing(const Collective& collective, const Topology& topology) {
     if (end == root && is_usable(topology, link)) capacity += link.bandwidth.bytes_per_second();
   }
   return {topology.ranks() - 1, topology.ranks(), capacity};
+}
+
+// What joins one GPU to the rest, in the direction in which it is counted.
+struct Attachment {
+  Int128 capacity = 0;
+  std::optional<Duration> latency;  // the smallest
+};
+
+// [rank of the topology]
+std::vector<Attachment> attachments(const Topology& topology, bool inwards) {
+  std::vector<Attachment> result(static_cast<std::size_t>(topology.ranks()));
+  for (const Link& link : topology.links()) {
+    const VertexId end = inwards ? link.target : link.source;
+    if (end.value >= result.size() || !is_usable(topology, link)) continue;
+    Attachment& each = result[end.value];
+    each.capacity += link.bandwidth.bytes_per_second();
+    if (!each.latency || link.latency < *each.latency) each.latency = link.latency;
+  }
+  return result;
 }
 
 // Latency of the shortest way from `rank` (or to it) of every rank.
@@ -177,12 +230,46 @@ LowerBound lower_bound(const Collective& collective, const Topology& topology) {
     if (time > bound.time) bound = {time, reason};
   };
   for (const Cut& cut : topology.cuts()) {
-    const Demand demand = demand_on(cut, topology.placement(), kind);
+    const Demand demand = demand_on(cut, topology.placement(), collective);
     take(demand.alone, cut.name);
     take(demand.together, cut.name);
   }
   if (kind == CollectiveKind::scatter || kind == CollectiveKind::gather)
     take(root_crossing(collective, topology), "root");
+  return bound;
+}
+
+LowerBound lower_bound(const Collective& collective, const Topology& topology,
+                       const std::vector<Rank>& ranks) {
+  const CollectiveKind kind = collective.kind;
+  const std::size_t root = has_root(kind) ? static_cast<std::size_t>(collective.root) : 0;
+  COLLSIM_CHECK(root < ranks.size());
+  const Int128 bytes = collective.bytes.count();
+  if (ranks.size() == 1 || (bytes == 0 && kind != CollectiveKind::barrier))
+    return {Duration(), "nothing to move"};
+  const bool inwards = kind == CollectiveKind::reduce || kind == CollectiveKind::gather;
+  const std::vector<Attachment> all = attachments(topology, inwards);
+  const auto of = [&](std::size_t index) { return all[static_cast<std::size_t>(ranks[index])]; };
+  Cut cut{"rank", static_cast<std::int64_t>(ranks.size()), 0, of(0).capacity, 0};
+  LowerBound bound{has_root(kind) ? of(root).latency.value_or(Duration()) : Duration(), "latency"};
+  for (std::size_t index = 0; index < ranks.size(); ++index) {
+    cut.total_exit += of(index).capacity;
+    cut.smallest_exit = std::min(cut.smallest_exit, of(index).capacity);
+    if (!has_root(kind)) bound.time = std::max(bound.time, of(index).latency.value_or(Duration()));
+  }
+  Placement flat;
+  flat.nodes = static_cast<std::int32_t>(ranks.size());
+  flat.node_reduction = topology.placement().node_reduction;
+  flat.fabric_reduction = topology.placement().fabric_reduction;
+  const auto take = [&](const Crossing& crossing, const std::string& reason) {
+    const Duration time = time_of(crossing, bytes);
+    if (time > bound.time) bound = {time, reason};
+  };
+  const Demand demand = demand_on(cut, flat, collective);
+  take(demand.alone, cut.name);
+  take(demand.together, cut.name);
+  if (kind == CollectiveKind::scatter || kind == CollectiveKind::gather)
+    take({flat.nodes - 1, flat.nodes, of(root).capacity}, "root");
   return bound;
 }
 

@@ -13,6 +13,8 @@
 //   all_to_all       S / N for every ordered pair of ranks in different groups
 //   send_recv        S out of every group: the order of the ranks is one ring
 //   barrier          nothing
+// Groups need not have equally many ranks. Of the worst-connected group it is not known which it is, only how
+// small and how large a group can be: its demand is the least over these.
 // Where switches copy or reduce, a link still carries each byte that its far side needs: only the first line
 // depends on what reduces. Cables are taken to carry as much one way as the other, as all that topologies
 // lay do.
@@ -22,7 +24,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "sim/core/id.hpp"
 #include "sim/core/units.hpp"
 #include "sim/model/collective.hpp"
 #include "sim/model/topology.hpp"
@@ -36,6 +40,12 @@ struct LowerBound {
 
 // O(cuts); for scatter and gather O(links). REQUIRES: the root is a rank where the collective has one
 LowerBound lower_bound(const Collective& collective, const Topology& topology);
+
+// Of a collective of some of the ranks: rank i is the topology's ranks[i]. Only what each of them must send
+// or receive through the links of its GPU, and the smallest latency of these: others may lend all their
+// links. O(links + ranks). REQUIRES: ranks are distinct ranks of the topology, the root is an index of them
+LowerBound lower_bound(const Collective& collective, const Topology& topology,
+                       const std::vector<Rank>& ranks);
 
 // The links that messages can take: all, but where all ranks share one node with an interconnect, not those
 // of its NICs.

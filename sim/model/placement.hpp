@@ -46,8 +46,13 @@ struct PartPlacement {
   std::vector<Rank> rank_map;  // rank of the part -> rank of the whole
 };
 // `by_number`: rank i of the part is ranks[i], and the placement is what is true of them in that order (a
-// flat cluster of single GPUs where nodes do not hold consecutive ranks). Else the ranks are renumbered node
-// by node. REQUIRES: ranks are distinct, below whole.ranks(), and not empty
+// flat cluster of single GPUs where nodes do not hold consecutive ranks). Else the ranks are renumbered by
+// number in the whole, so node by node.
+//
+// Kept: bandwidths, what reduces, and the kind of the fabric; its dimensions where all nodes are there in
+// their order (else a grid is `custom`); node_rings where every node is there with all its GPUs by number.
+// nics_per_node: NICs that the part's GPUs of a node use, the most of any node.
+// O(ranks log ranks). REQUIRES: ranks are distinct, below whole.ranks(), and not empty
 PartPlacement part_of(const Placement& whole, const std::vector<Rank>& ranks, bool by_number);
 
 }  // namespace collsim

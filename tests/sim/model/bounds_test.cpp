@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace collsim {
 namespace {
 
@@ -17,6 +19,20 @@ Topology topology_of(std::int32_t nodes, std::int32_t gpus, std::vector<Cut> cut
     parts.vertices.push_back({VertexKind::gpu, 0, rank / gpus, rank % gpus});
   parts.cuts = std::move(cuts);
   parts.latency_max = latency;
+  return Topology(std::move(parts));
+}
+
+Topology topology_of_nodes(const std::vector<std::int32_t>& gpus, std::vector<Cut> cuts) {
+  Topology::Parts parts;
+  parts.placement.nodes = static_cast<std::int32_t>(gpus.size());
+  parts.placement.gpus_per_node = *std::max_element(gpus.begin(), gpus.end());
+  parts.placement.first_rank = {0};
+  for (std::int32_t node = 0; node < parts.placement.nodes; ++node) {
+    const std::int32_t count = gpus[static_cast<std::size_t>(node)];
+    parts.placement.first_rank.push_back(parts.placement.first_rank.back() + count);
+    for (std::int32_t gpu = 0; gpu < count; ++gpu) parts.vertices.push_back({VertexKind::gpu, 0, node, gpu});
+  }
+  parts.cuts = std::move(cuts);
   return Topology(std::move(parts));
 }
 
@@ -109,6 +125,30 @@ TEST_SUITE("sim/model") {
     // Leaves that were not counted: at least the pairs of one rank with the seven others.
     check_bound(topology_of(8, 1, {{"leaf", 2, 2 * giga, giga}}), 7, 8, "leaf", all_to_all);
     check_bound(topology_of(8, 1, {{"leaf", 2, 2 * giga, giga, 32}}), 2, 1, "leaf", all_to_all);
+  }
+
+  TEST_CASE("Bounds across nodes of unequal numbers of GPUs ask no more of a node than the least can be") {
+    // Nodes of 1, 2 and 5 GPUs; ranks of 9 GB/s; nodes of 1, 1 and 2 GB/s.
+    const Cut rank{"rank", 8, 72 * giga, 9 * giga, 56};
+    const Topology unlike =
+        topology_of_nodes({1, 2, 5}, {rank, {"node", 3, 4 * giga, giga, 64 - 1 - 4 - 25}});
+    using enum CollectiveKind;
+    check_bound(unlike, 1, 1, "node", all_reduce);      // 4 S over 4 GB/s
+    check_bound(unlike, 2, 4, "node", all_gather);      // together 2 S; alone 3/8 at least
+    check_bound(unlike, 2, 4, "node", reduce_scatter);  // nodes * gpus_per_node would ask for more
+    check_bound(unlike, 34, 32, "node", all_to_all);    // 34 pairs of S / 8 over 4 GB/s
+    check_bound(unlike, 1, 8, "node", scatter, 7);      // of the worst node perhaps one part
+    check_bound(unlike, 1, 1, "node", broadcast);
+    check_bound(unlike, 1, 1, "node", send_recv);
+    // The same where nobody counted the pairs.
+    const Topology uncounted = topology_of_nodes({1, 2, 5}, {rank, {"node", 3, 4 * giga, giga}});
+    check_bound(uncounted, 34, 32, "node", all_to_all);
+    // All nodes with 1 GB/s: the root's exchanges the parts of all ranks outside.
+    const Topology alike = topology_of_nodes({1, 2, 5}, {rank, {"node", 3, 3 * giga, giga}});
+    check_bound(alike, 7, 8, "node", scatter, 0);
+    check_bound(alike, 6, 8, "node", gather, 2);
+    check_bound(alike, 3, 8, "node", scatter, 7);
+    check_bound(alike, 2, 3, "node", all_gather);
   }
 
   TEST_CASE("Bounds of a scatter and a gather are the links of the root") {
