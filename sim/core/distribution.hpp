@@ -1,8 +1,11 @@
 // Distribution: named distributions of times, sampled with integers, so that a sample is the same on every
 // machine, library and compiler.
 //
-// Errors      sample() never throws. Samples are clamped to [0, 2^56 ps].
-// Accuracy    Quantiles are within 1e-6 of the distribution's, relative to its scale (tests compare).
+// Errors      sample() never throws. Mean, deviation and samples are clamped to [0, 2^56 ps].
+// Accuracy    A sample is within 1 ps and 1e-9 of the distribution's quantile, relative to the largest of
+// mean,
+//             deviation and quantile (tests compare); the quantile 0 of normal and lognormal is 0.
+// Complexity  O(1), about 0.1 us; lognormal 0.3 us.
 #pragma once
 
 #include <cstdint>
