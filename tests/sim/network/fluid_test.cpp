@@ -221,6 +221,109 @@ TEST_SUITE("sim/network") {
     CHECK(fluid.rate(2) == 2'000'000);
   }
 
+  TEST_CASE("FluidNetwork gives the known rates of a parking lot and of an incast") {
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    const Network parking_lot{{12, 12, 12}, {{0, 1, 2}, {0}, {1}, {2}}, {0, 0, 0, 0}, {}, {}};
+    FluidNetwork fluid = fluid_of(parking_lot);
+    for (FlowId flow = 0; flow < 4; ++flow) fluid.start(flow, Bytes(100));
+    fluid.settle(Instant(), scheduled);
+    for (FlowId flow = 0; flow < 4; ++flow) CHECK(fluid.rate(flow) == 6'000'000);
+    const Network incast{
+        {100}, std::vector<std::vector<ResourceId>>(8, {0}), std::vector<std::int64_t>(8, 0), {}, {}};
+    FluidNetwork into_one = fluid_of(incast);
+    for (FlowId flow = 0; flow < 8; ++flow) into_one.start(flow, Bytes(100));
+    into_one.settle(Instant(), scheduled);
+    for (FlowId flow = 0; flow < 8; ++flow) CHECK(into_one.rate(flow) == 12'500'000);
+  }
+
+  TEST_CASE("FluidNetwork shares a link in proportion to the weights, and gives a lone flow all of it") {
+    FluidNetwork fluid;
+    const ResourceId link = fluid.add_resource(rate_of(100));
+    const FlowId light = fluid.add_flow(uses({link}), std::nullopt, 0, 1);
+    const FlowId heavy = fluid.add_flow(uses({link}), std::nullopt, 1, 3);
+    const FlowId limited = fluid.add_flow(uses({link}), rate_of(20), 2, 3);
+    fluid.freeze();
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    fluid.start(heavy, Bytes(1000));
+    fluid.settle(Instant(), scheduled);
+    CHECK(fluid.rate(heavy) == 100'000'000);  // not 3 * floor(10^8 / 3)
+    fluid.start(light, Bytes(1000));
+    fluid.settle(Instant(), scheduled);
+    CHECK(fluid.rate(light) == 25'000'000);
+    CHECK(fluid.rate(heavy) == 75'000'000);
+    fluid.start(limited, Bytes(1000));
+    fluid.settle(Instant(), scheduled);
+    CHECK(fluid.rate(light) == 20'000'000);
+    CHECK(fluid.rate(heavy) == 60'000'000);
+    CHECK(fluid.rate(limited) == 20'000'000);
+  }
+
+  TEST_CASE("FluidNetwork lets a connection spread over four paths compete as one connection") {
+    // Two senders behind one port of 100; the spread one is one flow for each of its four equal parts, which
+    // all cross the port and cross one spine link of 100 each.
+    FluidNetwork fluid;
+    const ResourceId port = fluid.add_resource(rate_of(100));
+    const ResourceId spine = fluid.add_resource(rate_of(100));
+    const std::vector<FluidNetwork::Use> parts = {{port, 4}, {spine, 1}};
+    const FlowId whole = fluid.add_flow(uses({port, spine}), std::nullopt, 0, 4);
+    const FlowId spread = fluid.add_flow(parts, std::nullopt, 1, 1);
+    fluid.freeze();
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    fluid.start(spread, Bytes(250));  // a quarter of 1000
+    fluid.settle(Instant(), scheduled);
+    CHECK(fluid.rate(spread) == 25'000'000);
+    REQUIRE(scheduled.size() == 1);  // alone: nothing is contended
+    CHECK(scheduled[0].delay == Duration::picoseconds(10'000'000'000'000));
+    CHECK(fluid.alone(spread, Bytes(250)) == scheduled[0].delay);
+    fluid.start(whole, Bytes(1000));
+    fluid.settle(Instant(), scheduled);
+    CHECK(fluid.rate(spread) == 12'500'000);  // 4 * 12.5 at the port
+    CHECK(fluid.rate(whole) == 50'000'000);
+  }
+
+  TEST_CASE(
+      "FluidNetwork takes a message off a flow, whole or in part, and goes on with the rest elsewhere") {
+    FluidNetwork fluid;
+    const ResourceId slow = fluid.add_resource(rate_of(3));
+    const ResourceId fast = fluid.add_resource(rate_of(30));
+    const FlowId one = fluid.add_flow(uses({slow}), std::nullopt, 0);
+    const FlowId two = fluid.add_flow(uses({slow}), std::nullopt, 1);
+    const FlowId other = fluid.add_flow(uses({fast}), std::nullopt, 2);
+    fluid.freeze();
+    std::vector<FluidNetwork::Scheduled> scheduled;
+    const auto at = [](std::int64_t ps) { return Instant::picoseconds(ps); };
+    const auto is_left = [](FluidNetwork::Work left, std::int64_t bytes, Int128 drained) {
+      return left == FluidNetwork::work_of(Bytes(bytes)) - drained;
+    };
+    // Just started: all of it, and as if it had never been there.
+    fluid.start(one, Bytes(7));
+    CHECK(is_left(fluid.abort(one, at(0)), 7, 0));
+    fluid.settle(at(0), scheduled);
+    CHECK(scheduled.empty());
+    // Alone: after 1 ps at 3 B/s, 3 * 10^6 of 10^-18 byte are gone, no more and no less.
+    fluid.start(one, Bytes(7));
+    fluid.settle(at(0), scheduled);
+    const FluidNetwork::Work left = fluid.abort(one, at(1));
+    CHECK(is_left(left, 7, 3'000'000));
+    CHECK_FALSE(fluid.drain_time(one).has_value());
+    // Shared: half of the rate. The one that stays has the whole rate again.
+    fluid.start_rest(one, left, at(1));
+    fluid.start(two, Bytes(7));
+    fluid.settle(at(1), scheduled);
+    CHECK(fluid.rate(one) == 1'500'000);
+    const FluidNetwork::Work rest = fluid.abort(one, at(3));
+    CHECK(is_left(rest, 7, 6'000'000));
+    fluid.start_rest(other, rest, at(3));
+    scheduled.clear();
+    fluid.settle(at(3), scheduled);
+    CHECK(fluid.rate(two) == 3'000'000);
+    CHECK(fluid.rate(other) == 30'000'000);
+    CHECK(scheduled.empty());
+    // 7 bytes less 6 * 10^-12 at 30 B/s: 233,333,333,333.13 ps.
+    CHECK(fluid.next_drained() == other);
+    CHECK(fluid.next_drain() == at(3 + 233'333'333'334));
+  }
+
   TEST_CASE("FluidNetwork reproduces the known completion times of shared links") {
     constexpr std::int64_t second = 1'000'000'000'000;
     SUBCASE("parking lot: three links of 12, one flow over all, one over each") {
