@@ -1,5 +1,6 @@
 #include "sim/config/checker.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -35,11 +36,11 @@ bool has_leading_zero(std::string_view text) {
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
-// "3:2", "1.5" or "2" as a reduced fraction; nothing if it is none.
+// "3:2", "3/2", "1.5" or "2" as a reduced fraction; nothing if it is none.
 std::optional<std::pair<std::int64_t, std::int64_t>> fraction_from(std::string_view text) {
   constexpr std::size_t digits_max = 9;
   if (text.size() > digits_max || text.empty()) return std::nullopt;
-  const std::size_t mark = text.find_first_of(":.");
+  const std::size_t mark = text.find_first_of(":/.");
   const std::optional<Digits> first = digits_from(text.substr(0, mark));
   if (!first || has_leading_zero(text)) return std::nullopt;
   std::int64_t numerator = first->number;
@@ -48,7 +49,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> fraction_from(std::string_v
     const std::string_view rest = text.substr(mark + 1);
     const std::optional<Digits> second = digits_from(rest);
     if (!second) return std::nullopt;
-    if (text[mark] == ':') {
+    if (text[mark] != '.') {
       if (has_leading_zero(rest)) return std::nullopt;
       denominator = second->number;
     } else {
@@ -59,6 +60,20 @@ std::optional<std::pair<std::int64_t, std::int64_t>> fraction_from(std::string_v
   if (denominator == 0) return std::nullopt;
   const std::int64_t divisor = std::gcd(numerator, denominator);
   return std::pair{numerator / divisor, denominator / divisor};
+}
+
+// The same, or a percentage such as "20 %".
+std::optional<std::pair<std::int64_t, std::int64_t>> part_from(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) {
+    text.remove_suffix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+  }
+  auto fraction = fraction_from(text);
+  if (!fraction || !percent) return fraction;
+  const std::int64_t hundred = 100;
+  const std::int64_t divisor = std::gcd(fraction->first, hundred * fraction->second);
+  return std::pair{fraction->first / divisor, hundred * fraction->second / divisor};
 }
 
 std::variant<std::int64_t, QuantityError> quantity_from(Form form, const std::string& text) {
@@ -98,6 +113,10 @@ std::string limit_text(const Key& key, std::int64_t count) {
 
 Value Checker::error(const Where& where, const std::string& path, std::string message, std::string expected,
                      std::string hint) {
+  const std::string last_key = path.substr(path.find_last_of('.') + 1);
+  if (where.line > 0 &&
+      !said_.emplace(where.source.get(), where.line, where.column, last_key, message).second)
+    return {};
   diagnostics_.add(diagnostic_at(where, path, std::move(message), std::move(expected), std::move(hint)));
   return {};
 }
@@ -116,17 +135,16 @@ Value Checker::check(const NodePtr& node, const Key& key, const std::string& pat
   places_[path] = node->where;
   const bool is_list = node->kind == Node::Kind::list;
   if (key.count == Count::many && !is_list) return error(node->where, path, "is not a list", form_text(key));
-  if (key.count == Count::one && is_list) {
-    if (key.list_later)
-      return error(node->where, path, "a list of unlike nodes is not there yet in this version",
-                   form_text(key));
-    return error(node->where, path, "is a list", form_text(key));
-  }
+  if (is_list && !key.list.empty()) return check_list(node, key.list.front(), path);
+  if (key.count == Count::one && is_list) return error(node->where, path, "is a list", form_text(key));
   return is_list ? check_list(node, key, path) : check_one(node, key, path, where);
 }
 
 Value Checker::check_list(const NodePtr& node, const Key& key, const std::string& path) {
   if (node->items.empty()) return error(node->where, path, "the list is empty", form_text(key));
+  if (key.items_max > 0 && node->items.size() > key.items_max)
+    return error(node->where, path, "the list is too long",
+                 "at most " + std::to_string(key.items_max) + " entries");
   Key element = key;
   element.count = Count::one;
   Value value;
@@ -154,11 +172,19 @@ Value Checker::from_short_form(const NodePtr& node, const Key& key, const std::s
   for (const Key& inner : key.keys)
     value.keys[inner.name] =
         inner.name == key.short_form ? check(node, inner, path, node->where) : default_of(inner);
+  if (const auto kind = value.keys.find("kind"); kind != value.keys.end())
+    for (const Key& inner : key.keys)
+      if (inner.name != key.short_form) add_needed(inner, path, node->where, kind->second.text);
   return value;
 }
 
 Value Checker::check_scalar(const NodePtr& node, const Key& key, const std::string& path) {
   Value value;
+  if (!key.word.empty() && node->text == key.word) {
+    value.given = value.automatic = true;
+    value.node = node;
+    return value;
+  }
   switch (key.form) {
     case Form::integer:
       value = check_integer(node, key, path);
@@ -174,12 +200,21 @@ Value Checker::check_scalar(const NodePtr& node, const Key& key, const std::stri
     case Form::name:
       value = check_name(node, key, path);
       break;
+    case Form::text:
+      value = check_text(node, key, path);
+      break;
     case Form::fraction:
       value = check_fraction(node, key, path);
       break;
+    case Form::part:
+      value = check_part(node, key, path);
+      break;
+    case Form::numbers:
+      value = check_numbers(node, key, path);
+      break;
     case Form::table:
-    case Form::later:
-      COLLSIM_CHECK_MSG(false, "a table or a later key is no scalar");
+    case Form::moved:
+      COLLSIM_CHECK_MSG(false, "a table or a moved key is no scalar");
   }
   value.node = node;
   return value;
@@ -188,10 +223,6 @@ Value Checker::check_scalar(const NodePtr& node, const Key& key, const std::stri
 Value Checker::check_integer(const NodePtr& node, const Key& key, const std::string& path) {
   const std::string& text = node->text;
   Value value;
-  if (key.automatic && text == "auto") {
-    value.given = value.automatic = true;
-    return value;
-  }
   const std::string expected = form_text(key);
   if (text.size() > 1 && text[0] == '-' && digits_from(std::string_view(text).substr(1)))
     return error(node->where, path, quoted(text) + " is negative", expected);
@@ -243,13 +274,28 @@ Value Checker::check_name(const NodePtr& node, const Key& key, const std::string
     value.text = text;
     return value;
   }
-  if (contains(key.later, text))
-    return error(node->where, path, quoted(text) + " is not there yet in this version", form_text(key));
+  const std::string noun = key.noun.empty() ? key.name : key.noun;
+  for (const auto& [word, right] : key.mistaken)
+    if (text == word) return error(node->where, path, "there is no " + noun + " " + quoted(text), right);
   std::vector<std::string> candidates = key.names;
   candidates.insert(candidates.end(), key.aliases.begin(), key.aliases.end());
-  const std::string noun = key.name == "name" ? "algorithm" : key.name;
   return error(node->where, path, "there is no " + noun + " " + quoted(text), form_text(key),
                nearest(text, candidates));
+}
+
+Value Checker::check_text(const NodePtr& node, const Key& key, const std::string& path) {
+  constexpr std::size_t length_max = 1'000;
+  const std::string& text = node->text;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (text.empty()) return error(node->where, path, "is empty", form_text(key));
+  if (text.size() > length_max)
+    return error(node->where, path, "is too long", "at most " + std::to_string(length_max) + " bytes");
+  if (std::any_of(text.begin(), text.end(), is_control))
+    return error(node->where, path, quoted(text) + " has a control character", form_text(key));
+  Value value;
+  value.given = true;
+  value.text = text;
+  return value;
 }
 
 Value Checker::check_fraction(const NodePtr& node, const Key& key, const std::string& path) {
@@ -267,6 +313,55 @@ Value Checker::check_fraction(const NodePtr& node, const Key& key, const std::st
   value.given = true;
   value.number = numerator;
   value.denominator = denominator;
+  return value;
+}
+
+Value Checker::check_part(const NodePtr& node, const Key& key, const std::string& path) {
+  const auto part = part_from(node->text);
+  if (!part) return error(node->where, path, quoted(node->text) + " is not a part", form_text(key));
+  const auto [numerator, denominator] = *part;
+  const std::string expected =
+      "more than 0 and at most 1, in parts of at most " + std::to_string(key.maximum);
+  if (numerator == 0) return error(node->where, path, quoted(node->text) + " is too small", expected);
+  if (numerator > denominator || denominator > key.maximum)
+    return error(node->where, path, quoted(node->text) + " is out of range", expected);
+  Value value;
+  value.given = true;
+  value.number = numerator;
+  value.denominator = denominator;
+  return value;
+}
+
+// "3", "0-7" or "0-62:2".
+Value Checker::check_numbers(const NodePtr& node, const Key& key, const std::string& path) {
+  const std::string_view text = node->text;
+  const std::size_t dash = text.find('-');
+  const std::size_t colon = text.find(':');
+  const auto number = [](std::string_view part) -> std::optional<std::int64_t> {
+    const std::optional<Digits> digits = digits_from(part);
+    if (!digits || has_leading_zero(part)) return std::nullopt;
+    return digits->overflow ? std::numeric_limits<std::int64_t>::max() : digits->number;
+  };
+  const std::string_view last_text = dash == std::string_view::npos || colon < dash
+                                         ? std::string_view()
+                                         : text.substr(dash + 1, colon - dash - 1);
+  const auto first = number(text.substr(0, std::min(dash, colon)));
+  const auto last = dash == std::string_view::npos ? first : number(last_text);
+  const auto step =
+      colon == std::string_view::npos ? std::optional<std::int64_t>(1) : number(text.substr(colon + 1));
+  const bool step_alone = colon != std::string_view::npos && dash == std::string_view::npos;
+  if (!first || !last || !step || *step == 0 || step_alone)
+    return error(node->where, path, quoted(text) + " is no number and no range of numbers", form_text(key));
+  if (*last < *first)
+    return error(node->where, path, quoted(text) + " ends before it begins", form_text(key));
+  if (*last > key.maximum)
+    return error(node->where, path, quoted(text) + " is too large",
+                 "numbers up to " + std::to_string(key.maximum));
+  Value value;
+  value.given = true;
+  value.number = *first;
+  value.last = *last;
+  value.step = *step;
   return value;
 }
 
@@ -294,41 +389,53 @@ Value Checker::check_map(const NodePtr& node, const Key& key, const std::string&
   value.node = node;
   std::vector<std::string> known;
   for (const Key& inner : key.keys)
-    if (inner.form != Form::later) known.push_back(inner.name);
+    if (inner.form != Form::moved) known.push_back(inner.name);
   std::vector<std::string> mistyped;  // right spellings of keys that are not known
   for (const Entry& entry : node->entries) {
     const std::string inner_path = joined_path(path, entry.key);
     const Key* inner = find_key(key.keys, entry.key);
-    if (inner && inner->form != Form::later) {
+    if (inner && inner->form != Form::moved) {
       value.keys[inner->name] = check(entry.value, *inner, inner_path, entry.where);
       continue;
     }
     check_unknown(entry, key, inner_path, known);
     if (mistyped.size() < suggestions_max) mistyped.push_back(nearest(entry.key, known));
   }
-  const auto kind = value.keys.find("kind");
-  if (kind != value.keys.end() && kind->second.given)
-    for (const Entry& entry : node->entries)
-      if (const Key* inner = find_key(key.keys, entry.key); inner && !inner->used_by.empty())
-        drop_unused(value.keys[inner->name], entry, *inner, joined_path(path, entry.key), kind->second.text);
+  drop_all_unused(node, value, key, path);
   add_missing(value, key, path, where, mistyped);
   return value;
 }
 
 void Checker::check_unknown(const Entry& entry, const Key& table, const std::string& path,
                             const std::vector<std::string>& known) {
-  if (const Key* later = find_key(table.keys, entry.key))
-    error(entry.where, path, "is not there yet in this version", later->instead);
+  if (const Key* moved = find_key(table.keys, entry.key))
+    error(entry.where, path, "unknown key", moved->instead);
   else
     error(entry.where, path, "unknown key", "one of " + joined(known), nearest(entry.key, known));
 }
 
+void Checker::drop_all_unused(const NodePtr& node, Value& value, const Key& table, const std::string& path) {
+  const Key* kind_key = find_key(table.keys, "kind");
+  if (!kind_key) return;
+  const auto written = value.keys.find("kind");
+  const Value kind = written == value.keys.end() ? default_of(*kind_key) : written->second;
+  if (!kind.given) return;
+  for (const Entry& entry : node->entries)
+    if (const Key* inner = find_key(table.keys, entry.key); inner && !inner->used_by.empty())
+      drop_unused(value.keys[inner->name], entry, *inner, joined_path(path, entry.key), kind);
+}
+
 void Checker::drop_unused(Value& value, const Entry& entry, const Key& key, const std::string& path,
-                          const std::string& kind) {
-  if (contains(key.used_by, kind)) return;
+                          const Value& kind) {
+  if (contains(key.used_by, kind.text)) return;
   const bool says_no = entry.value->kind == Node::Kind::scalar && entry.value->text == "false";
-  if (!from_preset(entry.where) && value.given && !says_no)
-    warn(entry.where, path, "has no effect with kind " + kind);
+  const std::string message = "has no effect with kind " + kind.text;
+  const bool chosen_elsewhere = kind.node && kind.node->where.source != entry.where.source;
+  if (key.strict && value.given && !says_no && !chosen_elsewhere)
+    error(entry.where, path, message,
+          "kind: " + std::string(key.used_by.size() > 1 ? "one of " : "") + joined(key.used_by));
+  else if (!from_preset(entry.where) && value.given && !says_no)
+    warn(entry.where, path, message);
   value = default_of(key);
 }
 
@@ -337,13 +444,21 @@ void Checker::add_missing(Value& value, const Key& table, const std::string& pat
   const auto kind = value.keys.find("kind");
   const std::string kind_name = kind == value.keys.end() ? "" : kind->second.text;
   for (const Key& key : table.keys) {
-    if (key.form == Form::later || value.keys.count(key.name)) continue;
+    if (key.form == Form::moved || value.keys.count(key.name)) continue;
     value.keys[key.name] = default_of(key);
-    const bool by_kind = contains(key.required_by, kind_name);
-    if ((!key.required && !by_kind) || contains(mistyped, key.name)) continue;
-    error(where, joined_path(path, key.name), "missing",
-          form_text(key) + (by_kind ? "; kind " + kind_name + " needs it" : ""));
+    if (contains(mistyped, key.name)) continue;
+    if (key.required)
+      error(where, joined_path(path, key.name), "missing", form_text(key));
+    else
+      add_needed(key, path, where, kind_name);
   }
+}
+
+// Of a key that is not written, but that `kind` needs.
+void Checker::add_needed(const Key& key, const std::string& path, const Where& where,
+                         const std::string& kind) {
+  if (contains(key.required_by, kind))
+    error(where, joined_path(path, key.name), "missing", form_text(key) + "; kind " + kind + " needs it");
 }
 
 }  // namespace collsim::config

@@ -1,6 +1,6 @@
 #include "sim/config/layers.hpp"
 
-#include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -44,6 +44,17 @@ const Entry* find_entry(const NodePtr& node, const std::string& key) {
   for (const Entry& entry : node->entries)
     if (entry.key == key) return &entry;
   return nullptr;
+}
+
+// The values of a subtree, counted up to a little beyond base_values_max.
+constexpr std::size_t base_values_max = 1'000;
+std::size_t values_in(const Node& node) {
+  std::size_t count = 1;
+  for (const NodePtr& item : node.items)
+    if (count <= base_values_max) count += values_in(*item);
+  for (const Entry& entry : node.entries)
+    if (count <= base_values_max) count += values_in(*entry.value);
+  return count;
 }
 
 // One step of "algorithm[0].channels".
@@ -98,29 +109,31 @@ class Setter {
   NodePtr set(const NodePtr& node, const Key* key, std::size_t step, const std::string& path) {
     if (step == steps_.size()) return merged(node, value_, key);
     if (steps_[step].name.empty()) return set_item(node, key, step, path);
-    if (key && key->count != Count::one && node && node->kind == Node::Kind::list) {
+    if (list_of(key) && node && node->kind == Node::Kind::list) {
       const std::string rest = joined_path(indexed_path(path, 0), steps_[step].name);
-      return refused(node, path, "is a list", "an index, such as " + rest);
+      return refused(node, key, path, "is a list", "an index, such as " + rest);
     }
     const std::string& name = steps_[step].name;
     const NodePtr map = expanded(node, key);
     const Entry* old = find_entry(map, name);
     const Key* inner = key ? find_key(key->keys, name) : nullptr;
-    return with_entry(
-        map, {name, where_, set(old ? old->value : nullptr, inner, step + 1, joined_path(path, name))});
+    const NodePtr value = set(old ? old->value : nullptr, inner, step + 1, joined_path(path, name));
+    return value ? with_entry(map, {name, where_, value}) : map;
   }
 
  private:
   NodePtr set_item(const NodePtr& node, const Key* key, std::size_t step, const std::string& path) {
     const std::size_t index = steps_[step].index;
-    if (!key || key->count == Count::one) return refused(node, path, "is not a list", "no index");
-    Key element = *key;
+    const Key* list = list_of(key);
+    const bool is_list = node && node->kind == Node::Kind::list;
+    if (!list || (list != key && node && !is_list))
+      return refused(node, key, path, "is not a list", "no index");
+    Key element = *list;
     element.count = Count::one;
     const std::string item_path = indexed_path(path, index);
-    const bool is_list = node && node->kind == Node::Kind::list;
     const std::size_t count = is_list ? node->items.size() : (node ? 1 : 0);
     if (index >= count)
-      return refused(node, item_path, "there is no such entry",
+      return refused(node, key, item_path, "there is no such entry",
                      count == 0 ? "a list, which has no entries yet"
                                 : "an index from 0 to " + std::to_string(count - 1));
     if (!is_list) return set(node, &element, step + 1, item_path);
@@ -129,11 +142,18 @@ class Setter {
     return std::make_shared<const Node>(std::move(result));
   }
 
-  // Reports; a place that was not there gets a value all the same, so that nothing else is reported for it.
-  NodePtr refused(const NodePtr& node, const std::string& path, const std::string& message,
+  // What describes the list that the key may hold; null if it holds none.
+  static const Key* list_of(const Key* key) {
+    if (!key || key->count != Count::one) return key;
+    return key->list.empty() ? nullptr : &key->list.front();
+  }
+
+  // Reports. What was not there stays away, or gets the value if it must be there, so that nothing else is
+  // reported for it.
+  NodePtr refused(const NodePtr& node, const Key* key, const std::string& path, const std::string& message,
                   const std::string& expected) {
     diagnostics_.add(diagnostic_at(where_, path, message, expected));
-    return node ? node : value_;
+    return node || (key && !key->required) ? node : value_;
   }
 
   std::vector<Step> steps_;
@@ -151,14 +171,16 @@ NodePtr merged(const NodePtr& base, const NodePtr& over, const Key* key) {
   if (lower->kind != Node::Kind::map || upper->kind != Node::Kind::map) return over;
   Node result = *lower;
   result.where = upper->where;
+  std::map<std::string_view, std::size_t> index;  // of the keys below; no map of `upper` has one twice
+  for (std::size_t i = 0; i < lower->entries.size(); ++i) index.emplace(lower->entries[i].key, i);
   for (const Entry& entry : upper->entries) {
     const Key* inner = key ? find_key(key->keys, entry.key) : nullptr;
-    const auto old = std::find_if(result.entries.begin(), result.entries.end(),
-                                  [&](const Entry& candidate) { return candidate.key == entry.key; });
-    if (old == result.entries.end())
+    const auto old = index.find(entry.key);
+    if (old == index.end())
       result.entries.push_back(entry);
     else
-      *old = {entry.key, entry.where, merged(old->value, entry.value, inner)};
+      result.entries[old->second] = {entry.key, entry.where,
+                                     merged(result.entries[old->second].value, entry.value, inner)};
   }
   return std::make_shared<const Node>(std::move(result));
 }
@@ -185,6 +207,40 @@ NodePtr with_override(const NodePtr& root, const Key& table, const Override& ove
     value = std::make_shared<const Node>(std::move(null));
   }
   return Setter(std::move(*steps), std::move(value), where, diagnostics).set(root, &table, 0, "");
+}
+
+NodePtr with_groups(const NodePtr& root, const Key& table, const PresetNode& preset_node,
+                    Diagnostics& diagnostics) {
+  const Entry* cluster = find_entry(root, "cluster");
+  const Entry* nodes = cluster ? find_entry(cluster->value, "nodes") : nullptr;
+  if (!nodes || nodes->value->kind != Node::Kind::list || nodes->value->items.size() > groups_max)
+    return root;
+  const Key* node_key = find_key(find_key(table.keys, "cluster")->keys, "node");
+  const Entry* base = find_entry(cluster->value, "node");
+  if (base && values_in(*base->value) > base_values_max) return root;
+  bool base_is_used = false;
+  Node list = *nodes->value;
+  for (NodePtr& item : list.items) {
+    if (item->kind != Node::Kind::map) continue;
+    const Entry* preset = find_entry(item, "preset");
+    const Entry* own = find_entry(item, "node");
+    base_is_used = base_is_used || !preset;
+    NodePtr node = base ? base->value : nullptr;
+    if (preset) node = preset_node(*preset->value);
+    node = merged(node, own ? own->value : nullptr, node_key);
+    if (node) item = with_entry(item, {"node", own ? own->where : item->where, node});
+  }
+  if (base && !base_is_used && base->where.source->layer != Layer::preset) {
+    Diagnostic unused =
+        diagnostic_at(base->where, "cluster.node", "has no effect, because every group names a preset");
+    unused.severity = Severity::warning;
+    diagnostics.add(std::move(unused));
+  }
+  Node without_base = *cluster->value;
+  std::erase_if(without_base.entries, [](const Entry& entry) { return entry.key == "node"; });
+  for (Entry& entry : without_base.entries)
+    if (entry.key == "nodes") entry.value = std::make_shared<const Node>(std::move(list));
+  return with_entry(root, {"cluster", cluster->where, std::make_shared<const Node>(std::move(without_base))});
 }
 
 NodePtr parse_preset(const std::string& text, const std::string& path, Diagnostics& diagnostics) {

@@ -33,20 +33,40 @@ NodePtr overridden(NodePtr root, const Key& table, const std::vector<Override>& 
   return root;
 }
 
-// The preset that the file with its overrides names, as a document; null if there is none to read.
+// The preset that `name` (of key `path`) names, as a document; null if there is none to read.
+NodePtr document_of(const Node& name, const std::string& path, const Registries& registries,
+                    Diagnostics& diagnostics) {
+  if (name.kind != Node::Kind::scalar || !registries.preset_text) return nullptr;
+  if (!config::contains(registries.presets, name.text)) return nullptr;
+  const auto text = registries.preset_text(name.text);
+  if (text) return config::parse_preset(text->first, text->second, diagnostics);
+  diagnostics.add(diagnostic_at(name.where, path, "the preset " + quoted(name.text) + " cannot be read"));
+  return nullptr;
+}
+
+// The preset that the file with its overrides names.
 NodePtr preset_of(const NodePtr& file, const Key& table, const std::vector<Override>& overrides,
                   const Registries& registries, Diagnostics& diagnostics) {
   Diagnostics ignored;  // they come again when the overrides are applied for good
   const NodePtr root = overridden(file, table, overrides, ignored);
   const config::Entry* cluster = find_entry(root, "cluster");
   const config::Entry* preset = cluster ? find_entry(cluster->value, "preset") : nullptr;
-  if (!preset || preset->value->kind != Node::Kind::scalar || !registries.preset_text) return nullptr;
-  if (!config::contains(registries.presets, preset->value->text)) return nullptr;
-  const auto text = registries.preset_text(preset->value->text);
-  if (text) return config::parse_preset(text->first, text->second, diagnostics);
-  diagnostics.add(diagnostic_at(preset->value->where, "cluster.preset",
-                                "the preset " + quoted(preset->value->text) + " cannot be read"));
-  return nullptr;
+  return preset ? document_of(*preset->value, "cluster.preset", registries, diagnostics) : nullptr;
+}
+
+// Each group of unlike nodes with the node that it stands for; a preset is read once.
+NodePtr grouped(const NodePtr& root, const Key& table, const Registries& registries,
+                Diagnostics& diagnostics) {
+  std::map<std::string, NodePtr> nodes;
+  const auto preset_node = [&](const Node& name) -> NodePtr {
+    const auto [found, is_new] = nodes.emplace(name.text, nullptr);
+    if (!is_new) return found->second;
+    const NodePtr document = document_of(name, "cluster.nodes", registries, diagnostics);
+    const config::Entry* cluster = find_entry(document, "cluster");
+    const config::Entry* node = cluster ? find_entry(cluster->value, "node") : nullptr;
+    return found->second = node ? node->value : nullptr;
+  };
+  return config::with_groups(root, table, preset_node, diagnostics);
 }
 
 void warn_repeated(const std::vector<Override>& overrides, Diagnostics& diagnostics) {
@@ -70,8 +90,11 @@ Key table_for(const Registries& registries, ReadFor purpose) {
   return table;
 }
 
-// A barrier needs no size.
-void relax_size(const NodePtr& root, Key& table) {
+// Jobs bring their own algorithm and size, and a barrier needs no size.
+void relax(const NodePtr& root, Key& table) {
+  if (find_entry(root, "jobs"))
+    for (Key& key : table.keys)
+      if (key.name == "size" || key.name == "algorithm") key.required = false;
   const config::Entry* collective = find_entry(root, "collective");
   if (!collective || collective->value->kind != Node::Kind::scalar) return;
   if (collective->value->text != name_of(CollectiveKind::barrier)) return;
@@ -119,7 +142,8 @@ ReadResult read_experiment(std::string_view text, const std::string& file,
     const NodePtr preset = preset_of(root, table, overrides, registries, diagnostics);
     root = overridden(config::merged(preset, root, &table), table, overrides, diagnostics);
     warn_repeated(overrides, diagnostics);
-    relax_size(root, table);
+    root = grouped(root, table, registries, diagnostics);
+    relax(root, table);
   }
   const config::Value value = config::Checker(diagnostics, *places).check(root, table, "", whole);
   if (diagnostics.has_errors()) return result;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -28,7 +27,7 @@ Json map_schema(const Key& key, bool layered) {
   Json result = {{"type", "object"}, {"properties", Json::object()}};
   Json required = Json::array();
   for (const Key& inner : key.keys) {
-    if (inner.form == Form::later) continue;
+    if (inner.form == Form::moved) continue;
     result["properties"][inner.name] = schema_of(inner, layered || key.name == "cluster");
     if (inner.required && !layered && key.name != "cluster") required.push_back(inner.name);
   }
@@ -48,11 +47,8 @@ Json name_schema(const Key& key) {
 
 Json one_schema(const Key& key, bool layered) {
   switch (key.form) {
-    case Form::integer: {
-      const Json number = {{"type", "integer"}, {"minimum", key.minimum}, {"maximum", key.maximum}};
-      if (!key.automatic) return number;
-      return {{"anyOf", Json::array({number, {{"const", "auto"}}})}};
-    }
+    case Form::integer:
+      return {{"type", "integer"}, {"minimum", key.minimum}, {"maximum", key.maximum}};
     case Form::size:
       return {{"type", "string"}, {"pattern", pattern_of(size_units())}};
     case Form::bandwidth:
@@ -65,28 +61,44 @@ Json one_schema(const Key& key, bool layered) {
       return name_schema(key);
     case Form::fraction:
       return {{"anyOf", Json::array({{{"type", "number"}, {"minimum", key.minimum}, {"maximum", key.maximum}},
-                                     {{"type", "string"}, {"pattern", "^[0-9]+(:[0-9]+|\\.[0-9]+)?$"}}})}};
+                                     {{"type", "string"}, {"pattern", "^[0-9]+([:/][0-9]+|\\.[0-9]+)?$"}}})}};
+    case Form::text:
+      return {{"type", "string"}, {"minLength", 1}};
+    case Form::part:
+      return {{"anyOf",
+               Json::array({{{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
+                            {{"type", "string"}, {"pattern", "^[0-9]+([:/][0-9]+|\\.[0-9]+)?( *%)?$"}}})}};
+    case Form::numbers:
+      return {{"anyOf", Json::array({{{"type", "integer"}, {"minimum", 0}, {"maximum", key.maximum}},
+                                     {{"type", "string"}, {"pattern", "^[0-9]+(-[0-9]+(:[0-9]+)?)?$"}}})}};
     case Form::table:
-    case Form::later:
+    case Form::moved:
       break;
   }
   return map_schema(key, layered);
 }
 
-// The alternatives for one value: itself, a bare value for a map, a map for a bare value.
+// The alternatives for one value: itself, a word, a bare value for a map, a map for a bare value, a list.
 Json value_schema(const Key& key, bool layered) {
-  Json one = one_schema(key, layered);
+  Json all = Json::array();
   if (key.form == Form::table && !key.short_form.empty())
-    return {{"anyOf", Json::array({one_schema(*config::find_key(key.keys, key.short_form), layered), one})}};
-  if (key.form != Form::table && !key.keys.empty())
-    return {{"anyOf", Json::array({one, map_schema(key, layered)})}};
-  return one;
+    all.push_back(one_schema(*config::find_key(key.keys, key.short_form), layered));
+  all.push_back(one_schema(key, layered));
+  if (!key.word.empty()) all.push_back({{"const", key.word}});
+  if (key.form != Form::table && !key.keys.empty()) all.push_back(map_schema(key, layered));
+  if (!key.list.empty()) all.push_back(schema_of(key.list.front(), layered));
+  return all.size() == 1 ? all.front() : Json{{"anyOf", all}};
 }
 
 // The default as JSON: a number or a truth value where it is one.
 Json default_of(const Key& key) {
+  if (key.form == Form::table && !key.short_form.empty()) {
+    Key inner = *config::find_key(key.keys, key.short_form);
+    inner.fallback = key.fallback;
+    return default_of(inner);
+  }
   const bool is_text = key.form == Form::name || key.form == Form::size || key.form == Form::bandwidth ||
-                       key.form == Form::duration || key.fallback == "auto";
+                       key.form == Form::duration || key.fallback == key.word;
   return is_text ? Json(key.fallback) : Json::parse(key.fallback);
 }
 
@@ -116,12 +128,14 @@ std::string experiment_schema(const Registries& registries) {
   Json result = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "collsim experiment"}};
   result.update(schema_of(table, false));
-  // A barrier alone needs no size.
-  auto& required = result["required"];
-  required.erase(std::find(required.begin(), required.end(), Json("size")));
-  result["if"] = {{"properties", {{"collective", {{"const", name_of(CollectiveKind::barrier)}}}}},
-                  {"required", Json::array({"collective"})}};
-  result["else"] = {{"required", Json::array({"size"})}};
+  // Jobs bring their own algorithm and size, and a barrier needs no size.
+  result["required"] = Json::array({"cluster"});
+  const Json barrier = {{"properties", {{"collective", {{"const", name_of(CollectiveKind::barrier)}}}}},
+                        {"required", Json::array({"collective"})}};
+  result["if"] = {{"required", Json::array({"jobs"})}};
+  result["else"] = {{"required", Json::array({"algorithm"})},
+                    {"if", barrier},
+                    {"else", {{"required", Json::array({"size"})}}}};
   return result.dump(2) + "\n";
 }
 

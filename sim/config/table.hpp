@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/config/reader.hpp"
@@ -22,9 +23,12 @@ enum class Form {
   duration,   // "500 ns"
   boolean,
   name,      // one of `names`
+  text,      // any words
   fraction,  // 2, 1.5 or "3:2"
+  part,      // more than 0, at most 1: 0.5, 1/2 or 50 %
+  numbers,   // 3, "0-7" or "0-62:2"
   table,     // a map of `keys`
-  later      // named in the contract; the feature is not there yet
+  moved      // it stood here in an earlier version
 };
 enum class Count { one, many, one_or_many };
 
@@ -35,26 +39,41 @@ struct Key {
   std::string fallback;  // the default as it would be written; "" = none
   Count count = Count::one;
   bool required = false;
-  bool automatic = false;    // integer: `auto` is a value too
-  bool list_later = false;   // a list is in the contract, but not there yet
+  std::string word;          // a number or quantity: a word that is a value too, such as "auto"
   std::int64_t minimum = 0;  // integers; sizes in bytes, bandwidths in bytes/s, times in ps
   std::int64_t maximum = 0;
+  std::size_t items_max = 0;         // of a list; 0 = any number
+  std::string noun;                  // name: what it names; "" = the key's name
   std::vector<std::string> names;    // name: the values
   std::vector<std::string> aliases;  // name: other spellings that are accepted
-  std::vector<std::string> later;    // name: in the contract, not there yet
-  bool open = false;                 // name: the binder knows which of `names` fit, and says so
-  std::string file_suffix;           // name: a path that ends so is a value too
-  std::vector<Key> keys;             // table; for another form: a map that may stand for the value (size)
-  std::string short_form;            // table: a bare value stands for this key of it
+  // name: what may be looked for here, and what to write in its place
+  std::vector<std::pair<std::string, std::string>> mistaken;
+  bool open = false;        // name: the binder knows which of `names` fit, and says so
+  std::string file_suffix;  // name: a path that ends so is a value too
+  std::vector<Key> keys;    // table; for another form: a map that may stand for the value (size)
+  std::string short_form;   // table: a bare value stands for this key of it
+  std::vector<Key> list;    // none, or one: what a list holds that may stand for the value
   // The values of the neighbouring key `kind` with which this key has an effect (none listed: all), and those
   // with which it must be given.
   std::vector<std::string> used_by;
   std::vector<std::string> required_by;
-  std::string instead;  // later: what to do
+  bool strict = false;  // written beside a kind that does not use it: an error
+  std::string instead;  // moved: where it is now
 };
 
 // The whole file: a key of form table without a name.
 Key experiment_table(const Registries& registries);
+// Its parts.
+Key cluster_table(const Registries& registries);
+Key routing_table();
+Key network_table();
+Key algorithm_table(const Registries& registries);
+Key placement_key();
+Key jobs_table(const Registries& registries);
+Key faults_table(const Registries& registries);
+Key skew_table();
+Key jitter_table();
+Key background_table();
 
 // Null if there is none.
 const Key* find_key(const std::vector<Key>& keys, std::string_view name);
@@ -74,5 +93,12 @@ constexpr std::int64_t bandwidth_max = std::int64_t{1} << 60;
 constexpr std::int64_t duration_max = 1'000 * picoseconds_per_second;
 constexpr std::int64_t sizes_max = 10'000;
 constexpr std::int64_t algorithms_max = 1'000;
+constexpr std::size_t groups_max = 1'000;
+constexpr std::size_t jobs_max = 1'000;
+constexpr std::size_t faults_max = 1'000;
+constexpr std::size_t background_max = 10'000;
+constexpr std::int64_t sites_max = 1'024;
+constexpr std::int64_t repeat_max = 10'000;
+constexpr std::int64_t parts_max = 1'000'000;  // denominators of parts
 
 }  // namespace collsim::config

@@ -42,7 +42,7 @@ TEST_CASE("run says where an unknown key is and what was meant") {
               "      bandwith: 400 Gbit/s\n"
               "      ^\n"
               "  expected one of kind, levels, radix, oversubscription, bandwidth, latency, reduction, "
-              "dimensions, routers, nodes_per_router, global_links, links, routing\n"
+              "dimensions, routers, nodes_per_router, global_links, links\n"
               "  did you mean 'bandwidth'?\n");
 }
 

@@ -28,7 +28,7 @@ inline bool experiment_property_holds(std::string_view text) {
   if (result.experiment.has_value() == result.diagnostics.has_errors()) return false;
   const std::string said = result.diagnostics.text();
   if (result.diagnostics.has_errors() && said.empty()) return false;
-  if (result.experiment && result.experiment->sizes.empty()) return false;
+  if (result.experiment && result.experiment->sizes.empty() && result.experiment->jobs.empty()) return false;
   return read(text, overrides).diagnostics.text() == said;
 }
 

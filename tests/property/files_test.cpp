@@ -57,10 +57,16 @@ std::optional<Duration> time_of(const Topology& topology, const Experiment& expe
   return result.time;
 }
 
-const std::vector<std::pair<std::string, std::string>> fabrics = {
+struct Fabric {
+  std::string kind;
+  std::string keys;
+  std::string routing = "minimal";
+};
+
+const std::vector<Fabric> fabrics = {
     {"switch", "reduction: true"},
     {"fat_tree", "levels: 3, radix: 8, oversubscription: 3, reduction: true"},
-    {"fat_tree", "levels: 2, radix: 16, routing: hash"},
+    {"fat_tree", "levels: 2, radix: 16", "ecmp"},
     {"rail_fat_tree", "levels: 2, radix: 8, reduction: true"},
     {"torus", "dimensions: [2, 2]"},
     {"mesh", "dimensions: [4]"},
@@ -71,11 +77,11 @@ const std::vector<std::pair<std::string, std::string>> fabrics = {
     {"custom",
      "links: [{from: 0, to: 1}, {from: 1, to: 2, bandwidth: 5 GB/s}, {from: 2, to: 3, latency: 3 us}]"}};
 
-std::string cluster_text(const std::string& interconnect, const std::pair<std::string, std::string>& fabric) {
+std::string cluster_text(const std::string& interconnect, const Fabric& fabric) {
   return "cluster:\n  nodes: 4\n  node:\n    gpus: 8\n    interconnect: {kind: " + interconnect +
          (interconnect == "none" ? "" : ", bandwidth: 100 GB/s, latency: 500 ns") +
-         "}\n    nics: {count: 2, bandwidth: 50 GB/s}\n  fabric: {kind: " + fabric.first +
-         ", bandwidth: 10 GB/s, " + fabric.second + "}\n";
+         "}\n    nics: {count: 2, bandwidth: 50 GB/s}\n  fabric: {kind: " + fabric.kind +
+         ", bandwidth: 10 GB/s, " + fabric.keys + "}\nrouting: " + fabric.routing + "\n";
 }
 
 const std::string two_levels =
@@ -94,15 +100,15 @@ TEST_CASE("Every interconnect on every fabric that a file can name runs every al
   for (const char* interconnect : {"nvswitch", "full_mesh", "ring", "pcie", "hybrid_cube_mesh", "none"})
     for (const auto& fabric : fabrics) {
       CAPTURE(interconnect);
-      CAPTURE(fabric.first);
+      CAPTURE(fabric.kind);
       const Experiment experiment = read(
           cluster_text(interconnect, fabric) +
           "algorithm: [ring, tree, binomial_tree, cascade, two_shot, nvls, sharp]\nsize: [0 B, 100 kB]\n");
       const Topology topology = built(experiment);
       CHECK(topology.ranks() == 32);
       CHECK(name_of(topology.placement().interconnect) == std::string(interconnect));
-      CHECK(name_of(topology.placement().fabric) == fabric.first);
-      const bool reduces = fabric.second.find("reduction") != std::string::npos;
+      CHECK(name_of(topology.placement().fabric) == fabric.kind);
+      const bool reduces = fabric.keys.find("reduction") != std::string::npos;
       for (const AlgorithmRequest& request : experiment.algorithms) {
         CAPTURE(request.name);
         std::vector<std::optional<Duration>> times;

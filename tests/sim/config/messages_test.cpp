@@ -135,7 +135,7 @@ TEST_CASE("Line ends of Windows and a byte order mark change nothing") {
         "x.yaml:1:10: error: cluster: '1' is not a map\n"
         "  cluster: 1\n"
         "           ^\n"
-        "  expected a map with preset, nodes, node, fabric\n");
+        "  expected a map with preset, nodes, node, fabric, sites\n");
 }
 
 TEST_CASE("The caret stands under what is meant, behind tabs and letters of several bytes") {
@@ -152,7 +152,7 @@ TEST_CASE("The caret stands under what is meant, behind tabs and letters of seve
         "x.yaml:1:38: error: cluster.nodes: '0' is too small\n"
         "  cluster: {node: {gpus: \"\xc3\xa4\"}, nodes:\t0}\n"
         "                                     \t^\n"
-        "  expected a whole number from 1 to 16777216\n");
+        "  expected a whole number from 1 to 16777216, or a list of: a map with count, preset, node\n");
 }
 
 TEST_CASE("A long line is shown around the place that is meant") {

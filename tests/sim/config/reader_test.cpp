@@ -60,7 +60,7 @@ TEST_CASE("An experiment has what its file says: fabric") {
   CHECK(fabric.oversubscription_denominator == 2);
   CHECK(fabric.bandwidth == Bandwidth::gigabytes_per_second(25));
   CHECK(fabric.latency == Duration::nanoseconds(250));
-  CHECK(routing.kind == RoutingKind::ecmp);
+  CHECK(cluster.routing.kind == RoutingKind::ecmp);
   CHECK(fabric.reduction.enabled);
   CHECK_FALSE(fabric.reduction.radix.has_value());
 }
@@ -194,7 +194,7 @@ TEST_CASE("What is not written has the default of the contract") {
   CHECK(fabric.oversubscription_denominator == 1);
   CHECK(fabric.latency == Duration());
   CHECK_FALSE(fabric.reduction.enabled);
-  CHECK(routing.kind == RoutingKind::minimal);
+  CHECK(cluster.routing.kind == RoutingKind::minimal);
 }
 
 TEST_CASE("Every kind of fabric and interconnect is read as itself") {
@@ -266,7 +266,7 @@ TEST_CASE("A file for a cluster may lack algorithm and size") {
   CHECK(result.experiment->algorithms.empty());
   CHECK(result.experiment->sizes.empty());
   CHECK(read("size: 4 B\n", {}, ReadFor::cluster).diagnostics.text() ==
-        "x.yaml: error: cluster: missing\n  expected a map with preset, nodes, node, fabric\n");
+        "x.yaml: error: cluster: missing\n  expected a map with preset, nodes, node, fabric, sites\n");
 }
 
 TEST_CASE("Size lists and ranges are bounded") {
