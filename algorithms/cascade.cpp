@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/common.hpp"
 #include "algorithms/level_order.hpp"
 #include "algorithms/level_rings.hpp"
 #include "algorithms/levels.hpp"
@@ -22,6 +23,13 @@ namespace collsim::algorithms {
 namespace {
 
 constexpr std::int32_t themis_slices = 16;
+
+// Whether ranks of `reach` consecutive numbers share a node.
+bool lies_in_nodes(std::int64_t reach, const Placement& placement) {
+  if (placement.is_even()) return reach <= placement.gpus_per_node;
+  return std::all_of(placement.first_rank.begin(), placement.first_rank.end(),
+                     [reach](std::int64_t first) { return first % reach == 0; });
+}
 
 // Of a rank at each level: what is asked for, else the interconnect's where a level lies in a node and the
 // fabric's elsewhere; equal where the cluster does not say.
@@ -44,7 +52,7 @@ std::variant<std::vector<std::int64_t>, Impossible> bandwidths_of(const std::vec
   std::int64_t reach = 1;
   for (const std::int32_t members : levels) {
     reach *= members;
-    const std::int64_t bandwidth = reach <= placement.gpus_per_node ? inside : between;
+    const std::int64_t bandwidth = lies_in_nodes(reach, placement) ? inside : between;
     bandwidths.push_back(bandwidth);
   }
   const bool known = *std::min_element(bandwidths.begin(), bandwidths.end()) > 0;
@@ -68,6 +76,8 @@ void drop_single(std::vector<std::int32_t>& levels, std::vector<std::int64_t>& b
 
 ScheduleOrReason cascade(const Collective& collective, const Placement& placement,
                          const AlgorithmOptions& options) {
+  if (options.levels.empty())
+    if (auto wrong = check_equal_nodes(placement, collective.kind)) return *wrong;
   LevelRings shape;
   shape.levels = levels_of(placement, options);
   if (auto wrong = check_levels(shape.levels, placement.ranks())) return *wrong;

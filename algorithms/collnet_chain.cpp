@@ -86,6 +86,7 @@ std::int32_t slices_automatic(const Collective& collective, std::int32_t heads, 
 ScheduleOrReason collnet_chain(const Collective& collective, const Placement& placement,
                                const AlgorithmOptions& options) {
   if (placement.ranks() == 1) return empty_schedule("collnet_chain", collective, 1);
+  if (auto wrong = check_equal_nodes(placement, collective.kind)) return *wrong;
   if (placement.nodes > 1 && !placement.fabric_reduction.enabled)
     return Impossible{"no switch of the fabric reduces"};
   ChainPlan plan{placement.nodes, placement.gpus_per_node, 1, heads_of_nics(placement)};

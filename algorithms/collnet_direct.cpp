@@ -13,6 +13,7 @@ namespace collsim::algorithms {
 ScheduleOrReason collnet_direct(const Collective& collective, const Placement& placement,
                                 const AlgorithmOptions& options) {
   if (placement.ranks() == 1) return empty_schedule("collnet_direct", collective, 1);
+  if (auto wrong = check_equal_nodes(placement, collective.kind)) return *wrong;
   const bool many_nodes = placement.nodes > 1;
   if (many_nodes && !placement.fabric_reduction.enabled) return Impossible{"no switch of the fabric reduces"};
   RailSwitches shape;

@@ -1,6 +1,9 @@
 #include "algorithms/common.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
 
 #include "sim/core/check.hpp"
 
@@ -12,6 +15,34 @@ std::optional<Impossible> check_range(const char* name, const std::optional<std:
   if (!value || (*value >= least && *value <= most)) return std::nullopt;
   return Impossible{std::string(name) + " is " + std::to_string(*value) + "; it must be " +
                     std::to_string(least) + " to " + std::to_string(most)};
+}
+
+// The different numbers of GPUs of a node, largest first: "8 and 4", "5, 2 and 1"; of many "64 to 1".
+std::string counts_of_nodes(const Placement& placement) {
+  std::set<std::int32_t, std::greater<>> counts;
+  for (std::int32_t node = 0; node < placement.nodes; ++node) counts.insert(placement.gpus_of(node));
+  if (counts.size() > 4) return std::to_string(*counts.begin()) + " to " + std::to_string(*counts.rbegin());
+  std::string text;
+  for (auto count = counts.begin(); count != counts.end(); ++count) {
+    const bool last = std::next(count) == counts.end();
+    text += (text.empty() ? "" : last ? " and " : ", ") + std::to_string(*count);
+  }
+  return text;
+}
+
+std::string need_no_equal_nodes(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::barrier:
+      return "ring, double_binary_tree and hierarchical in the form leader";
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      return "ring, double_binary_tree and hierarchical";
+    case CollectiveKind::all_to_all:
+      return "direct and pairwise";
+    default:
+      return "ring and pairwise";
+  }
 }
 
 }  // namespace
@@ -42,13 +73,19 @@ Schedule schedule_frame(const char* algorithm, const Collective& collective, con
   return schedule;
 }
 
-std::int32_t first_gpu_of_nic(const Placement& placement, std::int32_t index) {
+std::optional<Impossible> check_equal_nodes(const Placement& placement, CollectiveKind kind) {
+  if (placement.is_even()) return std::nullopt;
+  return Impossible{"the nodes have unequal numbers of GPUs: " + counts_of_nodes(placement) + "; " +
+                    need_no_equal_nodes(kind) + " need no equal nodes"};
+}
+
+std::int32_t first_gpu_of_nic(const Placement& placement, std::int32_t index, std::int32_t gpus) {
   const std::int32_t nics = placement.nics_per_node;
   if (nics < 1) return 0;
   const std::int64_t nic = index % nics;
   // The smallest g with floor(g * nics / gpus) >= nic. With fewer GPUs than NICs it may use a later NIC.
-  const auto gpu = static_cast<std::int32_t>((nic * placement.gpus_per_node + nics - 1) / nics);
-  return std::min(gpu, placement.gpus_per_node - 1);
+  const auto gpu = static_cast<std::int32_t>((nic * gpus + nics - 1) / nics);
+  return std::min(gpu, gpus - 1);
 }
 
 std::int32_t nic_of_gpu(const Placement& placement, std::int32_t gpu) {

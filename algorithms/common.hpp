@@ -25,9 +25,13 @@ Schedule schedule_frame(const char* algorithm, const Collective& collective, con
                         const AlgorithmOptions& options, const std::vector<std::int32_t>& region_factors,
                         std::int32_t blocks);
 
-// The first GPU of a node that uses NIC (index mod NICs); 0 where a node has no NIC. GPU g of G uses NIC
-// floor(g * n / G) of n.
-std::int32_t first_gpu_of_nic(const Placement& placement, std::int32_t index);
+// Why an algorithm that needs nodes of equally many GPUs cannot run ("the nodes have unequal numbers of GPUs:
+// 8 and 4; ring, ..."), or nothing.
+std::optional<Impossible> check_equal_nodes(const Placement& placement, CollectiveKind kind);
+
+// The first GPU of a node of `gpus` that uses NIC (index mod NICs); 0 where a node has no NIC. GPU g of G
+// uses NIC floor(g * n / G) of n.
+std::int32_t first_gpu_of_nic(const Placement& placement, std::int32_t index, std::int32_t gpus);
 std::int32_t nic_of_gpu(const Placement& placement, std::int32_t gpu);
 
 // One channel per NIC where there are several nodes, `inside` otherwise.

@@ -6,11 +6,13 @@
 //           Reduce-scatter and all-gather are its two halves, a barrier is one of nothing. All-to-all:
 //           hierarchical_all_to_all.cpp.
 //   leader  One GPU of every node talks to the other nodes: hierarchical_leader.cpp.
-// The default is rails; broadcast and reduce have leader only.
+// The default is rails; broadcast and reduce have leader only. Rails and all-to-all need nodes of equally
+// many GPUs; where they are not, the default of all-reduce and barrier is leader.
 #include "algorithms/hierarchical.hpp"
 
 #include <numeric>
 
+#include "algorithms/common.hpp"
 #include "algorithms/level_rings.hpp"
 #include "algorithms/levels.hpp"
 #include "algorithms/unused_options.hpp"
@@ -27,12 +29,16 @@ ScheduleOrReason hierarchical(const Collective& collective, const Placement& pla
     return Impossible{"hierarchical does " + std::string(name_of(kind)) + " in the form rails only"};
   if (placement.ranks() == 1 && kind != CollectiveKind::all_to_all)
     return empty_schedule("hierarchical", collective, 1);
+  const bool leads =
+      rooted || options.form == "leader" || (options.form.empty() && !in_parts(kind) && !placement.is_even());
+  if (!leads)
+    if (auto wrong = check_equal_nodes(placement, kind)) return *wrong;
   if (kind == CollectiveKind::all_to_all) {
     Schedule schedule = rail_aligned_all_to_all(collective, placement, options);
     note_unused(schedule, options, {"channels", "slices"});
     return schedule;
   }
-  if (rooted || options.form == "leader") {
+  if (leads) {
     Schedule schedule = hierarchical_by_leaders(collective, placement, options);
     note_unused(schedule, options, {"channels"});
     return schedule;

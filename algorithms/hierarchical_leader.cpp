@@ -1,7 +1,8 @@
 // Hierarchical, form leader: one GPU of every node talks to the other nodes (UCC cl/hier "rab"; algorithms of
 // MPI libraries for nodes of several processes).
 //
-// The leader of a node is its GPU 0, or the one of the same number as the root. All-reduce: a binomial reduce
+// The leader of a node is its GPU 0, or the one of the same number as the root (the last where it has fewer).
+// Nodes may have unequal numbers of GPUs. All-reduce: a binomial reduce
 // to the leader inside every node, the ring of ring.cpp over the leaders (n blocks), a binomial broadcast
 // back. Barriers are all-reduces of nothing. Reduce and broadcast: a binomial tree inside every node and one
 // over the leaders, each whole.
@@ -11,6 +12,7 @@
 // take the nearest child first, broadcasts the farthest. Each rank has one stream a slice; every operation of
 // a slice waits for the same one of the slice before, so that slices are pipelined.
 #include <algorithm>
+#include <memory>
 
 #include "algorithms/common.hpp"
 #include "algorithms/hierarchical.hpp"
@@ -39,36 +41,43 @@ class Leaders {
  public:
   Leaders(const Collective& collective, const Placement& placement)
       : kind_(collective.kind == CollectiveKind::barrier ? CollectiveKind::all_reduce : collective.kind),
+        placement_(placement),
         nodes_(placement.nodes),
-        gpus_(placement.gpus_per_node),
-        leader_(has_root(kind_) ? collective.root % gpus_ : 0),
-        root_node_(has_root(kind_) ? collective.root / gpus_ : 0),
-        most_inside_(child_count(0, gpus_)),
-        most_between_(kind_ == CollectiveKind::all_reduce ? 0 : child_count(0, nodes_)) {}
+        root_node_(has_root(kind_) ? placement.node_of(collective.root) : 0),
+        leader_(has_root(kind_) ? collective.root - placement.first_rank_of(root_node_) : 0),
+        most_between_(kind_ == CollectiveKind::all_reduce ? 0 : child_count(0, nodes_)) {
+    for (std::int32_t node = 0; node < nodes_; ++node) inside_.push_back(leader_children(node));
+    std::sort(inside_.begin(), inside_.end());
+    inside_.erase(std::unique(inside_.begin(), inside_.end()), inside_.end());
+  }
 
   std::int32_t blocks() const { return kind_ == CollectiveKind::all_reduce ? nodes_ : 1; }
 
-  // Programs: a GPU that is no leader, by its children; then leaders, by theirs among the leaders; the root
-  // last.
+  // Programs: a GPU that is no leader, by its children; then for each number of children that a leader has in
+  // its node the leaders, by their children among the leaders, and the root.
   std::vector<Program> programs(bool waits) const {
     std::vector<Program> programs;
-    for (std::int32_t children = 0; children <= most_inside_; ++children)
+    for (std::int32_t children = 0; children <= inside_.back(); ++children)
       programs.push_back(program({children, false, 0, false}, waits));
-    for (std::int32_t children = 0; children <= most_between_; ++children)
-      programs.push_back(program({most_inside_, true, children, false}, waits));
-    programs.push_back(program({most_inside_, true, most_between_, true}, waits));
+    for (const std::int32_t inside : inside_) {
+      for (std::int32_t children = 0; children <= most_between_; ++children)
+        programs.push_back(program({inside, true, children, false}, waits));
+      programs.push_back(program({inside, true, most_between_, true}, waits));
+    }
     return programs;
   }
 
   void bind(Rank rank, std::int32_t slice, Binding& binding) const {
-    const std::int32_t node = rank / gpus_;
-    const Rank first = node * gpus_;
-    const std::int32_t number = (rank % gpus_ - leader_ + gpus_) % gpus_;
-    const auto inside = [&](std::int32_t other) { return Peer{first + (other + leader_) % gpus_, slice}; };
+    const std::int32_t node = placement_.node_of(rank);
+    const Rank first = placement_.first_rank_of(node);
+    const std::int32_t gpus = placement_.gpus_of(node);
+    const std::int32_t leader = leader_of(node) - first;
+    const std::int32_t number = (rank - first - leader + gpus) % gpus;
+    const auto inside = [&](std::int32_t other) { return Peer{first + (other + leader) % gpus, slice}; };
     const auto between = [&](std::int32_t other) {
-      return Peer{(other + root_node_) % nodes_ * gpus_ + leader_, slice};
+      return Peer{leader_of((other + root_node_) % nodes_), slice};
     };
-    const std::int32_t children = child_count(number, gpus_);
+    const std::int32_t children = child_count(number, gpus);
     for (std::int32_t child = 0; child < children; ++child)
       binding.peers.push_back(inside(number + (1 << child)));
     binding.bases.push_back(slice);
@@ -77,13 +86,13 @@ class Leaders {
       binding.program = children;
       binding.peers.push_back(inside(number & (number - 1)));
     } else if (kind_ == CollectiveKind::all_reduce) {
-      binding.program = most_inside_ + 1;
+      binding.program = first_program(children);
       binding.peers.push_back(between((node + 1) % nodes_));
       binding.peers.push_back(between((node + nodes_ - 1) % nodes_));
     } else {
       const std::int32_t place = (node - root_node_ + nodes_) % nodes_;
       const std::int32_t leaders = child_count(place, nodes_);
-      binding.program = most_inside_ + 1 + (place == 0 ? most_between_ + 1 : leaders);
+      binding.program = first_program(children) + (place == 0 ? most_between_ + 1 : leaders);
       for (std::int32_t child = 0; child < leaders; ++child)
         binding.peers.push_back(between(place + (1 << child)));
       if (place > 0) binding.peers.push_back(between(place & (place - 1)));
@@ -91,6 +100,15 @@ class Leaders {
   }
 
  private:
+  Rank leader_of(std::int32_t node) const {
+    return placement_.first_rank_of(node) + std::min(leader_, placement_.gpus_of(node) - 1);
+  }
+  std::int32_t leader_children(std::int32_t node) const { return child_count(0, placement_.gpus_of(node)); }
+  // Of the leaders with so many children in their node.
+  std::int32_t first_program(std::int32_t children) const {
+    const auto place = std::lower_bound(inside_.begin(), inside_.end(), children) - inside_.begin();
+    return inside_.back() + 1 + static_cast<std::int32_t>(place) * (most_between_ + 2);
+  }
   ChunkExpression whole() const {
     ChunkExpression chunk;
     chunk.region_base = 0;
@@ -159,12 +177,12 @@ class Leaders {
   }
 
   CollectiveKind kind_;
+  Placement placement_;
   std::int32_t nodes_;
-  std::int32_t gpus_;
-  std::int32_t leader_;
   std::int32_t root_node_;
-  std::int32_t most_inside_;   // children of a leader in its node
-  std::int32_t most_between_;  // children of the root among the leaders
+  std::int32_t leader_;               // its number in a node that has as many GPUs
+  std::int32_t most_between_;         // children of the root among the leaders
+  std::vector<std::int32_t> inside_;  // numbers of children that leaders have in their nodes, increasing
 };
 
 // The next node, all its GPUs with it.
@@ -183,22 +201,22 @@ Symmetry next_node(const Placement& placement, std::int32_t slices) {
 
 Schedule hierarchical_by_leaders(const Collective& collective, const Placement& placement,
                                  const AlgorithmOptions& options) {
-  const Leaders leaders(collective, placement);
+  const auto leaders = std::make_shared<const Leaders>(collective, placement);
   const std::int32_t slices = options.slices.value_or(1);
   Schedule schedule =
-      schedule_frame("hierarchical", collective, placement, options, {slices}, leaders.blocks());
+      schedule_frame("hierarchical", collective, placement, options, {slices}, leaders->blocks());
   schedule.slices = slices;
-  schedule.programs = leaders.programs(false);
+  schedule.programs = leaders->programs(false);
   const auto count = static_cast<std::int32_t>(schedule.programs.size());
-  for (Program& program : leaders.programs(true)) schedule.programs.push_back(std::move(program));
+  for (Program& program : leaders->programs(true)) schedule.programs.push_back(std::move(program));
   schedule.stream_count = [slices](Rank) { return slices; };
   schedule.bind = [leaders, count](Rank rank, std::int32_t slice, Binding& binding) {
-    leaders.bind(rank, slice, binding);
+    leaders->bind(rank, slice, binding);
     if (slice == 0) return;
     binding.program += count;
     binding.streams.push_back(slice - 1);
   };
-  if (!has_root(collective.kind) && placement.nodes > 1)
+  if (!has_root(collective.kind) && placement.nodes > 1 && placement.is_even())
     schedule.symmetries.push_back(next_node(placement, slices));
   return schedule;
 }

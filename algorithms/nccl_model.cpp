@@ -120,13 +120,14 @@ bool is_enabled(const NcclSystem& system, NcclAlgorithm algorithm, CollectiveKin
     case NcclAlgorithm::pat:
       return system.nodes == system.ranks;  // one GPU a node
     case NcclAlgorithm::collnet_direct:
-      return several && system.collnet && system.switched && has_nics;
+      return several && system.even && system.collnet && system.switched && has_nics;
     case NcclAlgorithm::collnet_chain:
-      return several && system.collnet;
+      return several && system.even && system.collnet;
     case NcclAlgorithm::nvls:
-      return system.multicast && system.nvls.channels >= 2 && (!several || system.collnet) && has_nics;
+      return system.multicast && system.nvls.channels >= 2 && (!several || (system.even && system.collnet)) &&
+             has_nics;
     case NcclAlgorithm::nvls_tree:
-      return system.multicast && system.nvls.channels >= 2 && several;
+      return system.multicast && system.nvls.channels >= 2 && several && system.even;
     default:
       return true;
   }
@@ -219,7 +220,7 @@ double ring_latency(const NcclSystem& system, CollectiveKind kind, NcclProtocol 
 
 double latency_of(const NcclSystem& system, CollectiveKind kind, NcclAlgorithm algorithm,
                   NcclProtocol protocol) {
-  const int per_node = system.ranks / system.nodes;
+  const int per_node = (system.ranks + system.nodes - 1) / system.nodes;
   const double base = base_latency[at(algorithm)][at(protocol)];
   const double intra = (system.nvlink ? nvlink_latency : pci_latency)[at(algorithm)][at(protocol)];
   const NcclAlgorithm row = system.nodes == system.ranks ? NcclAlgorithm::tree : algorithm;
@@ -359,6 +360,7 @@ NcclSystem nccl_system(const Placement& placement, NcclGeneration generation, Nc
   system.switched = placement.interconnect == InterconnectKind::nvswitch;
   system.multicast = placement.node_reduction.enabled && placement.gpus_per_node > 1;
   system.collnet = placement.fabric_reduction.enabled;
+  system.even = placement.is_even();
   // A GPU without NIC is on the fabric itself.
   system.heads = placement.nics_per_node > 0 ? std::min(placement.nics_per_node, placement.gpus_per_node)
                                              : placement.gpus_per_node;

@@ -56,6 +56,7 @@ struct NcclSystem {
   bool switched = true;        // a node has an NVSwitch
   bool multicast = false;      // whose switches reduce
   bool collnet = false;        // the fabric reduces
+  bool even = true;            // all nodes have as many GPUs
   bool same_channels = false;  // all channels have the same order of GPUs
   bool plain_tree = false;     // the search fell back to a tree that enters a node at one GPU
   double network_latency = 0;  // of the net plugin, added to each hop between nodes
@@ -73,7 +74,9 @@ struct NcclSystem {
 //   network     Bandwidth of a NIC as it is; one channel for each NIC, or more if it holds them.
 //   channels    The speed of NCCL's list (src/graph/search.cc) that makes channels * speed largest, the
 //               fastest at ties, doubled and halved as ncclTopoDupChannels does.
-// `channels`, if given, replaces the number of channels; channels * speed stays.
+// Nodes of unequal numbers of GPUs: latencies are those of the mean number, rounded up; what our schedules do
+// with equal nodes only (nvls_tree, nvls over several nodes, CollNet) is not enabled. `channels`, if given,
+// replaces the number of channels; channels * speed stays.
 NcclSystem nccl_system(const Placement& placement, NcclGeneration generation, NcclCpu cpu,
                        std::optional<std::int32_t> channels);
 

@@ -187,6 +187,7 @@ std::vector<Rank> samples_of(const NvlsTreePlan& plan) {
 ScheduleOrReason nvls_tree(const Collective& collective, const Placement& placement,
                            const AlgorithmOptions& options) {
   if (placement.ranks() == 1) return empty_schedule("nvls_tree", collective, 1);
+  if (auto wrong = check_equal_nodes(placement, collective.kind)) return *wrong;
   const bool inside = placement.gpus_per_node > 1;
   if (inside && !placement.node_reduction.enabled) return Impossible{"no switch of the node reduces"};
   NvlsTreePlan plan{placement.nodes, placement.gpus_per_node, 1};

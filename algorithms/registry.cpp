@@ -74,6 +74,14 @@ std::optional<Impossible> check_collective(const AlgorithmInfo& info, const Coll
 
 }  // namespace
 
+bool goes_by_number(const AlgorithmInfo& info, const AlgorithmOptions& options) {
+  const auto takes = [&](std::string_view option) {
+    return std::find(info.options.begin(), info.options.end(), option) != info.options.end();
+  };
+  return info.by_number || (takes("order") && options.order == RankOrder::rank) ||
+         (takes("levels") && !options.levels.empty());
+}
+
 const std::vector<AlgorithmInfo>& all() {
   static const std::vector<AlgorithmInfo> table = registry();
   return table;

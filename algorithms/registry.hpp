@@ -27,7 +27,13 @@ struct AlgorithmInfo {
   bool in_predict = false;  // shown by `collsim predict` by default
   std::vector<std::string_view> forms;  // what the option form can be; the first is the default
   ScheduleOrReason (*make)(const Collective&, const Placement&, const AlgorithmOptions&) = nullptr;
+  bool by_number = false;  // peers follow from rank numbers alone; nodes do not matter
 };
+
+// Whether the schedule goes by rank numbers with these options, so that which GPU is which rank decides how
+// far messages go. Also with order: rank, and with levels, which are of rank numbers. Else the algorithm sees
+// to nodes itself.
+bool goes_by_number(const AlgorithmInfo& info, const AlgorithmOptions& options);
 
 // The algorithms of one file of entries each; registry.cpp puts them in order.
 std::vector<AlgorithmInfo> entries_of_rings_and_exchanges();  // entries_exchanges.cpp

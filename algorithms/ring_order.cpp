@@ -17,6 +17,16 @@ std::vector<std::int32_t> grid_of(const Placement& placement) {
   return sides;
 }
 
+std::int32_t at(const std::vector<std::int32_t>& values, std::int32_t index) {
+  return values[static_cast<std::size_t>(index)];
+}
+
+// The last entry that is at most `value`, of increasing ones.
+std::int32_t index_of(const std::vector<std::int32_t>& firsts, std::int32_t value) {
+  const auto above = std::upper_bound(firsts.begin(), firsts.end(), value);
+  return static_cast<std::int32_t>(above - firsts.begin()) - 1;
+}
+
 }  // namespace
 
 RingOrder::RingOrder(const Placement& placement, RankOrder order, std::int32_t channels)
@@ -39,9 +49,12 @@ RingOrder::RingOrder(const Placement& placement, RankOrder order, std::int32_t c
     for (std::size_t lower = 0; lower < axis; ++lower) stride *= grid[lower];
     strides_.push_back(stride);
   }
-
+  if (!placement.is_even()) {
+    set_uneven(placement, channels);
+    return;
+  }
   for (std::int32_t channel = 0; channel < channels; ++channel) {
-    const std::int32_t first = first_gpu_of_nic(placement, channel);
+    const std::int32_t first = first_gpu_of_nic(placement, channel, gpus_);
     std::vector<std::int32_t> gpus(static_cast<std::size_t>(gpus_));
     for (std::size_t place = 0; place < gpus.size(); ++place) gpus[place] = static_cast<std::int32_t>(place);
     if (!placement.node_rings.empty())
@@ -83,8 +96,39 @@ std::int32_t RingOrder::position_of_node(std::int32_t node) const {
   return prefix;
 }
 
+void RingOrder::set_uneven(const Placement& placement, std::int32_t channels) {
+  first_rank_ = placement.first_rank;
+  first_position_ = {0};
+  for (std::int32_t turn = 0; turn < placement.nodes; ++turn)
+    first_position_.push_back(first_position_.back() + placement.gpus_of(node_at(turn)));
+  for (std::int32_t channel = 0; channel < channels; ++channel)
+    for (std::int32_t node = 0; node < placement.nodes; ++node)
+      entry_.push_back(first_gpu_of_nic(placement, channel, placement.gpus_of(node)));
+}
+
+Rank RingOrder::uneven_rank_at(std::int32_t channel, std::int32_t position) const {
+  const std::int32_t turn = index_of(first_position_, position);
+  const std::int32_t node = node_at(turn);
+  const std::int32_t gpus = at(first_rank_, node + 1) - at(first_rank_, node);
+  std::int32_t place = position - at(first_position_, turn);
+  if (alternate_ && turn % 2 != 0) place = gpus - 1 - place;
+  const auto nodes = static_cast<std::int32_t>(first_rank_.size()) - 1;
+  return at(first_rank_, node) + (at(entry_, channel * nodes + node) + place) % gpus;
+}
+
+std::int32_t RingOrder::uneven_position_of(std::int32_t channel, Rank rank) const {
+  const std::int32_t node = index_of(first_rank_, rank);
+  const std::int32_t turn = position_of_node(node);
+  const std::int32_t gpus = at(first_rank_, node + 1) - at(first_rank_, node);
+  const auto nodes = static_cast<std::int32_t>(first_rank_.size()) - 1;
+  std::int32_t place = (rank - at(first_rank_, node) - at(entry_, channel * nodes + node) + gpus) % gpus;
+  if (alternate_ && turn % 2 != 0) place = gpus - 1 - place;
+  return at(first_position_, turn) + place;
+}
+
 Rank RingOrder::rank_at(std::int32_t channel, std::int32_t position) const {
   if (by_rank_) return position;
+  if (!first_rank_.empty()) return uneven_rank_at(channel, position);
   const std::int32_t turn = position / gpus_;
   std::int32_t place = position % gpus_;
   if (alternate_ && turn % 2 != 0) place = gpus_ - 1 - place;
@@ -93,6 +137,7 @@ Rank RingOrder::rank_at(std::int32_t channel, std::int32_t position) const {
 
 std::int32_t RingOrder::position_of(std::int32_t channel, Rank rank) const {
   if (by_rank_) return rank;
+  if (!first_rank_.empty()) return uneven_position_of(channel, rank);
   const std::int32_t turn = position_of_node(rank / gpus_);
   std::int32_t place = place_of_[static_cast<std::size_t>(channel * gpus_ + rank % gpus_)];
   if (alternate_ && turn % 2 != 0) place = gpus_ - 1 - place;

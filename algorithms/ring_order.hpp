@@ -6,7 +6,9 @@
 //             NIC (c mod NICs) and goes on by number, or along one of the node's link-disjoint rings. On a
 //             rail-optimised fat tree every second node runs backwards, so that the ring enters a node on the
 //             rail on which it left the one before.
-// Complexity  O(dimensions) a call; memory O(GPUs of a node x channels).
+//             Nodes of unequal numbers of GPUs go by the same rules, without rings of their own.
+// Complexity  O(dimensions) a call, uneven O(dimensions + log nodes); memory O(GPUs of a node x channels),
+//             uneven O(nodes x channels).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,9 @@ class RingOrder {
  private:
   std::int32_t node_at(std::int32_t position) const;
   std::int32_t position_of_node(std::int32_t node) const;
+  void set_uneven(const Placement& placement, std::int32_t channels);
+  Rank uneven_rank_at(std::int32_t channel, std::int32_t position) const;
+  std::int32_t uneven_position_of(std::int32_t channel, Rank rank) const;
 
   std::int32_t gpus_ = 1;
   bool by_rank_ = false;
@@ -37,6 +42,10 @@ class RingOrder {
   std::vector<std::int32_t> strides_;     // [dimension]: in the node number
   std::vector<std::int32_t> gpu_at_;      // [channel * gpus + position in the node]
   std::vector<std::int32_t> place_of_;    // [channel * gpus + gpu]
+  // Uneven nodes, else empty.
+  std::vector<std::int32_t> first_rank_;      // [node], and the number of ranks
+  std::vector<std::int32_t> first_position_;  // [turn], and the number of ranks
+  std::vector<std::int32_t> entry_;           // [channel * nodes + node]: the GPU at place 0
 };
 
 }  // namespace collsim::algorithms

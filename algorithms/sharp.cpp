@@ -243,6 +243,7 @@ ScheduleOrReason reduce_everywhere(const Collective& collective, const Placement
 ScheduleOrReason sharp(const Collective& collective, const Placement& placement,
                        const AlgorithmOptions& options) {
   if (placement.ranks() == 1) return empty_schedule("sharp", collective, 1);
+  if (auto wrong = check_equal_nodes(placement, collective.kind)) return *wrong;
   if (placement.nodes < 2) return Impossible{"sharp needs at least 2 nodes; this cluster has 1"};
   if (!placement.fabric_reduction.enabled) return Impossible{"no switch of the fabric reduces"};
   const std::int32_t gpus = placement.gpus_per_node;

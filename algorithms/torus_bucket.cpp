@@ -9,6 +9,7 @@
 // sends to the first over all links between them. Elsewhere the nodes are one dimension.
 #include <numeric>
 
+#include "algorithms/common.hpp"
 #include "algorithms/level_rings.hpp"
 #include "algorithms/levels.hpp"
 
@@ -16,6 +17,8 @@ namespace collsim::algorithms {
 
 ScheduleOrReason torus_bucket(const Collective& collective, const Placement& placement,
                               const AlgorithmOptions& options) {
+  if (options.levels.empty())
+    if (auto wrong = check_equal_nodes(placement, collective.kind)) return *wrong;
   LevelRings shape;
   shape.levels = levels_of(placement, options);
   if (auto wrong = check_levels(shape.levels, placement.ranks())) return *wrong;

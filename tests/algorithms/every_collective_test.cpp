@@ -157,6 +157,32 @@ TEST_CASE("Every variant with parts that are empty is proven: zero bytes and few
         check_proven(variant.request(), collective_of(variant.kind, elements, 9, 4), placement);
 }
 
+TEST_CASE("Every variant on nodes of unequal numbers of GPUs is proven, or says that it needs equal ones") {
+  const std::string_view text = "the nodes have unequal numbers of GPUs: ";
+  for (const std::vector<std::int32_t>& gpus :
+       std::vector<std::vector<std::int32_t>>{{8, 8, 4}, {1, 3}, {2, 2, 1, 5}, {1, 1, 1, 2}, {16, 1, 16}}) {
+    const Placement placement = testing::uneven_placement(gpus, 2);
+    const std::int32_t ranks = placement.ranks();
+    Random random(static_cast<std::uint64_t>(ranks));
+    for (const Variant& variant : variants())
+      for (int i = 0; i < 3; ++i) {
+        const AlgorithmRequest request =
+            variant.request(i == 0 ? AlgorithmOptions{} : drawn_options(variant, random, ranks));
+        const Collective collective = drawn_collective(variant, random, ranks);
+        if (check_proven(request, collective, placement) || variant.info->name == "nvls") continue;
+        const Placement one_node = ideal_placement(1, ranks);
+        const bool anywhere =
+            std::holds_alternative<Schedule>(algorithms::make_schedule(request, collective, one_node));
+        const bool needs_nodes = variant.info->name == "sharp";
+        if (!anywhere && !needs_nodes) continue;
+        const auto made = algorithms::make_schedule(request, collective, placement);
+        const std::string name = variant.text();
+        CHECK_MESSAGE(std::get<Impossible>(made).reason.substr(0, text.size()) == text, name);
+        CHECK_MESSAGE(!variant.info->by_number, name);
+      }
+  }
+}
+
 TEST_CASE("Radixes of every kind are proven") {
   for (const Variant& variant : variants()) {
     if (!variant.takes("radix")) continue;

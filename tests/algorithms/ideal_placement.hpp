@@ -1,6 +1,7 @@
 // Placements on which every algorithm can run, for tests.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "sim/model/placement.hpp"
@@ -16,6 +17,17 @@ inline Placement ideal_placement(std::int32_t nodes, std::int32_t gpus, std::int
   placement.fabric = nodes > 1 ? FabricKind::single_switch : FabricKind::none;
   placement.node_reduction.enabled = true;
   placement.fabric_reduction.enabled = true;
+  return placement;
+}
+
+// Nodes of so many GPUs each, not all as many.
+inline Placement uneven_placement(const std::vector<std::int32_t>& gpus, std::int32_t nics = 1) {
+  Placement placement = ideal_placement(static_cast<std::int32_t>(gpus.size()), 0, nics);
+  placement.first_rank = {0};
+  for (const std::int32_t count : gpus) {
+    placement.gpus_per_node = std::max(placement.gpus_per_node, count);
+    placement.first_rank.push_back(placement.first_rank.back() + count);
+  }
   return placement;
 }
 
