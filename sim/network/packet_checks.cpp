@@ -45,27 +45,11 @@ Duration PacketNetwork::Impl::alone(std::uint32_t id, std::int64_t size) const {
 Duration PacketNetwork::Impl::alone_tree(const Tree& tree, std::int64_t size) const {
   const std::int64_t count = std::max<std::int64_t>((size + mtu - 1) / mtu, 1);
   std::int64_t slowest = tree.pace.rate() > 0 ? tree.pace.rate() : never;
-  std::vector<std::int64_t> latency(stages.size(), -1);  // from the farthest source
-  std::int64_t most = 0;
-  // Stages of a tree lie in the order of their vertices: up stages are reached from the back, down stages
-  // from the front. Few passes settle all.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::uint32_t id = tree.first_stage; id < tree.stage_end; ++id) {
-      if (stages[id].is_source) latency[id] = std::max<std::int64_t>(latency[id], 0);
-      for (const std::uint32_t out : stages[id].out) {
-        const Link& link = links[edges[out].link];
-        if (link.rate.rate() == 0) return Duration::picoseconds(never);
-        slowest = std::min(slowest, link.rate.rate());
-        if (latency[id] < 0 || latency[id] + link.latency <= latency[edges[out].to]) continue;
-        latency[edges[out].to] = latency[id] + link.latency;
-        changed = true;
-      }
-      most = std::max(most, latency[id]);
-    }
-  }
-  return transfer_time(Bytes(size + count * header), Bandwidth::bytes_per_second(slowest)) +
-         Duration::picoseconds(most);
+  for (std::uint32_t id = tree.first_stage; id < tree.stage_end; ++id)
+    for (const std::uint32_t out : stages[id].out)
+      slowest = std::min(slowest, links[edges[out].link].rate.rate());
+  if (slowest == 0) return Duration::picoseconds(never);
+  return transfer_time(Bytes(size + count * header), Bandwidth::bytes_per_second(slowest));
 }
 
 // ---- what waits for what
