@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
@@ -105,6 +106,73 @@ std::vector<std::int64_t> latencies_from(const Topology& topology, VertexId sour
   std::vector<std::int64_t> distance(topology.vertex_count());
   boost::dijkstra_shortest_paths(graph, source.value, boost::distance_map(distance.data()));
   return distance;
+}
+
+std::vector<LinkId> route_of(const Topology& topology, Rank source, Rank target, std::int32_t channel) {
+  std::vector<LinkId> links;
+  topology.route(source, target, channel, links);
+  return links;
+}
+
+std::vector<std::string> names_of(const Topology& topology, const std::vector<LinkId>& links) {
+  std::vector<std::string> names;
+  for (const LinkId id : links) names.push_back(topology.vertex_name(topology.link(id).target));
+  return names;
+}
+
+ShortestRoutes::ShortestRoutes(const Topology& topology, const ClusterSpec& cluster, Rank source)
+    : topology_(topology),
+      cluster_(cluster),
+      source_(source),
+      inside_(search(inside_node)),
+      outside_(search(outside_nodes)) {}
+
+ShortestRoutes::Search ShortestRoutes::search(LinkFilter filter) const {
+  Search result{hops_from(topology_, VertexId(source_), filter), {}};
+  result.routes.assign(topology_.vertex_count(), 0);
+  result.routes[static_cast<std::size_t>(source_)] = 1;
+  std::vector<Link> links;
+  for (const Link& link : topology_.links())
+    if (filter(topology_, link) && result.hops[link.source.value] >= 0 &&
+        result.hops[link.target.value] == result.hops[link.source.value] + 1)
+      links.push_back(link);
+  std::stable_sort(links.begin(), links.end(), [&](const Link& a, const Link& b) {
+    return result.hops[a.source.value] < result.hops[b.source.value];
+  });
+  for (const Link& link : links) result.routes[link.target.value] += result.routes[link.source.value];
+  return result;
+}
+
+ShortestRoutes::Answer ShortestRoutes::to(Rank target) const {
+  const auto index = static_cast<std::size_t>(target);
+  const bool same_node = topology_.vertex(VertexId(source_)).node == topology_.vertex(VertexId(target)).node;
+  const bool has_interior = topology_.placement().interconnect != InterconnectKind::none;
+  if (same_node && has_interior)
+    return {static_cast<std::size_t>(inside_.hops[index]), inside_.routes[index]};
+  if (cluster_.fabric.kind == FabricKind::dragonfly && !same_node) return dragonfly(target);
+  return {static_cast<std::size_t>(outside_.hops[index]), outside_.routes[index]};
+}
+
+ShortestRoutes::Answer ShortestRoutes::dragonfly(Rank target) const {
+  const auto router_of = [&](Rank rank) {
+    return rank / cluster_.node.gpus / cluster_.fabric.dragonfly_nodes;
+  };
+  const auto group_of = [&](std::int32_t router) { return router / cluster_.fabric.dragonfly_routers; };
+  const std::int32_t from = router_of(source_);
+  const std::int32_t to = router_of(target);
+  const std::size_t ends = cluster_.node.nics.count > 0 ? 4 : 2;
+  if (group_of(from) == group_of(to)) return {ends + (from == to ? 0 : 1), 1};
+  Answer answer{99, 0};
+  for (const Link& link : topology_.links()) {
+    const Vertex& a = topology_.vertex(link.source);
+    const Vertex& b = topology_.vertex(link.target);
+    if (a.kind != VertexKind::fabric_switch || b.kind != VertexKind::fabric_switch) continue;
+    if (group_of(a.index) != group_of(from) || group_of(b.index) != group_of(to)) continue;
+    const std::size_t links = ends + 1 + (a.index == from ? 0 : 1) + (b.index == to ? 0 : 1);
+    if (links < answer.links) answer = {links, 0};
+    if (links == answer.links) ++answer.routes;
+  }
+  return answer;
 }
 
 std::string path_fault(const Topology& topology, Rank source, Rank target, const std::vector<LinkId>& route) {

@@ -37,6 +37,36 @@ std::vector<std::int32_t> hops_from(const Topology& topology, VertexId source, L
 // Per vertex the least latency from `source` in picoseconds.
 std::vector<std::int64_t> latencies_from(const Topology& topology, VertexId source, LinkFilter filter);
 
+std::vector<LinkId> route_of(const Topology& topology, Rank source, Rank target, std::int32_t channel = 0);
+// Where each of the links leads to.
+std::vector<std::string> names_of(const Topology& topology, const std::vector<LinkId>& links);
+
+// How short routes from one rank can be, and how many are that short: by breadth-first search over the links
+// inside the node or outside of nodes; of a dragonfly over at most one global cable, tried one by one.
+class ShortestRoutes {
+ public:
+  ShortestRoutes(const Topology& topology, const ClusterSpec& cluster, Rank source);
+  struct Answer {
+    std::size_t links = 0;
+    std::int64_t routes = 0;
+  };
+  Answer to(Rank target) const;
+
+ private:
+  struct Search {
+    std::vector<std::int32_t> hops;
+    std::vector<std::int64_t> routes;
+  };
+  Search search(LinkFilter filter) const;
+  Answer dragonfly(Rank target) const;
+
+  const Topology& topology_;
+  ClusterSpec cluster_;
+  Rank source_;
+  Search inside_;
+  Search outside_;
+};
+
 // What is wrong with a route, or "" if it is a path without repeated links from one GPU to the other.
 std::string path_fault(const Topology& topology, Rank source, Rank target, const std::vector<LinkId>& route);
 

@@ -10,46 +10,13 @@
 namespace collsim::testing {
 namespace {
 
-std::vector<LinkId> route_of(const Topology& topology, Rank source, Rank target, std::int32_t channel = 0) {
-  std::vector<LinkId> links;
-  topology.route(source, target, channel, links);
-  return links;
-}
-
-std::vector<std::string> names_of(const Topology& topology, const std::vector<LinkId>& links) {
-  std::vector<std::string> names;
-  for (const LinkId id : links) names.push_back(topology.vertex_name(topology.link(id).target));
-  return names;
-}
-
-// Fewest links of a dragonfly route: at most one global cable, tried one by one.
-std::size_t dragonfly_links(const Topology& topology, const ClusterSpec& cluster, Rank source, Rank target) {
-  const auto router_of = [&](Rank rank) { return rank / cluster.node.gpus / cluster.fabric.dragonfly_nodes; };
-  const auto group_of = [&](std::int32_t router) { return router / cluster.fabric.dragonfly_routers; };
-  const std::int32_t from = router_of(source);
-  const std::int32_t to = router_of(target);
-  const std::size_t ends = cluster.node.nics.count > 0 ? 4 : 2;
-  if (group_of(from) == group_of(to)) return ends + (from == to ? 0 : 1);
-  std::size_t fewest = 99;
-  for (const Link& link : topology.links()) {
-    const Vertex& a = topology.vertex(link.source);
-    const Vertex& b = topology.vertex(link.target);
-    if (a.kind != VertexKind::fabric_switch || b.kind != VertexKind::fabric_switch) continue;
-    if (group_of(a.index) != group_of(from) || group_of(b.index) != group_of(to)) continue;
-    fewest = std::min(fewest, ends + 1 + (a.index == from ? 0 : 1) + (b.index == to ? 0 : 1));
-  }
-  return fewest;
-}
-
 void check_routes(const ClusterSpec& cluster) {
   const std::string shape = text_of(cluster);
   CAPTURE(shape);
   const Topology topology = built(cluster, 7);
   const Topology again = built(cluster, 7);
-  const bool has_interior = topology.placement().interconnect != InterconnectKind::none;
   for (Rank source = 0; source < topology.ranks(); ++source) {
-    const auto inside = hops_from(topology, VertexId(source), inside_node);
-    const auto outside = hops_from(topology, VertexId(source), outside_nodes);
+    const ShortestRoutes shortest(topology, cluster, source);
     for (Rank target = 0; target < topology.ranks(); ++target) {
       if (source == target) continue;
       for (std::int32_t channel = 0; channel < 3; ++channel) {
@@ -59,13 +26,7 @@ void check_routes(const ClusterSpec& cluster) {
         const std::vector<LinkId> route = route_of(topology, source, target, channel);
         REQUIRE(path_fault(topology, source, target, route) == "");
         REQUIRE(route == route_of(again, source, target, channel));
-        const bool same_node =
-            topology.vertex(VertexId(source)).node == topology.vertex(VertexId(target)).node;
-        const auto& hops = same_node && has_interior ? inside : outside;
-        const std::size_t fewest = cluster.fabric.kind == FabricKind::dragonfly && !same_node
-                                       ? dragonfly_links(topology, cluster, source, target)
-                                       : static_cast<std::size_t>(hops[static_cast<std::size_t>(target)]);
-        REQUIRE(route.size() == fewest);
+        REQUIRE(route.size() == shortest.to(target).links);
       }
     }
   }
@@ -174,7 +135,7 @@ TEST_SUITE("topologies") {
     CHECK(whole == 100);
   }
 
-  TEST_CASE("Hashed routes reach every shortest path and depend on the seed") {
+  TEST_CASE("ECMP routes reach every shortest path and depend on the seed") {
     ClusterSpec cluster = tree_of(FabricKind::fat_tree, 3, 6, 54, 1, 0);
     cluster.routing.kind = RoutingKind::ecmp;
     const Topology topology = built(cluster, 1);
