@@ -1,6 +1,7 @@
 #include "topologies/build.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -22,47 +23,12 @@
 #include "topologies/interior.hpp"
 #include "topologies/latency.hpp"
 #include "topologies/node_layout.hpp"
-#include "topologies/node_rings.hpp"
+#include "topologies/placements.hpp"
+#include "topologies/sites.hpp"
 #include "topologies/translations.hpp"
 
 namespace collsim::topologies {
 namespace {
-
-std::string topology_name(const ClusterSpec& cluster) {
-  const std::int32_t gpus = cluster.node.gpus;
-  std::string node = gpus == 1 ? "1 GPU" : std::to_string(gpus) + " GPUs";
-  if (gpus > 1 && cluster.node.interconnect.kind != InterconnectKind::none)
-    node += std::string(" (") + name_of(cluster.node.interconnect.kind) + ")";
-  if (!cluster.preset.empty()) node = cluster.preset;
-  std::string name = std::to_string(cluster.nodes) + " x " + node;
-  if (cluster.fabric.kind != FabricKind::none) name += std::string(" on ") + name_of(cluster.fabric.kind);
-  return name;
-}
-
-Placement placement_of(const ClusterSpec& cluster) {
-  Placement placement;
-  placement.nodes = cluster.nodes;
-  placement.gpus_per_node = cluster.node.gpus;
-  placement.nics_per_node = cluster.node.nics.count;
-  placement.interconnect = cluster.node.interconnect.kind;
-  placement.fabric = cluster.fabric.kind;
-  if (cluster.fabric.kind == FabricKind::torus || cluster.fabric.kind == FabricKind::mesh)
-    placement.dimensions = cluster.fabric.dimensions;
-  if (cluster.node.interconnect.kind != InterconnectKind::none)
-    placement.node_bandwidth = cluster.node.interconnect.bandwidth;
-  if (cluster.fabric.kind != FabricKind::none) {
-    const NicSpec& nics = cluster.node.nics;
-    const Bandwidth port =
-        nics.count > 0 ? std::min(nics.bandwidth, cluster.fabric.bandwidth) : cluster.fabric.bandwidth;
-    const std::int64_t ports = nics.count > 0 ? nics.count : cluster.node.gpus;
-    placement.fabric_bandwidth =
-        Bandwidth::bytes_per_second(port.bytes_per_second() * ports / cluster.node.gpus);
-  }
-  placement.node_reduction = cluster.node.interconnect.reduction;
-  placement.fabric_reduction = cluster.fabric.reduction;
-  placement.node_rings = node_rings(cluster.node.interconnect.kind, cluster.node.gpus);
-  return placement;
-}
 
 std::unique_ptr<const Network> make_network(const ClusterSpec& cluster, const Choice& choice) {
   const FabricSpec& fabric = cluster.fabric;
@@ -94,10 +60,20 @@ std::unique_ptr<const Network> make_network(const ClusterSpec& cluster, const Ch
   return nullptr;
 }
 
-// Groups of alike nodes; one where all are.
-std::vector<NodeGroup> node_groups(const ClusterSpec& cluster) {
-  if (!cluster.groups.empty()) return cluster.groups;
-  return {{cluster.nodes, cluster.preset, cluster.node}};
+bool is_same(const GpuSpec& a, const GpuSpec& b) {
+  return a.reduce_bandwidth == b.reduce_bandwidth && a.copy_bandwidth == b.copy_bandwidth &&
+         a.send_overhead == b.send_overhead && a.receive_overhead == b.receive_overhead;
+}
+
+// The GPU of every node where they differ; else empty.
+std::vector<GpuSpec> unlike_gpus(const std::vector<NodeGroup>& groups) {
+  const bool alike = std::all_of(groups.begin(), groups.end(), [&](const NodeGroup& group) {
+    return is_same(group.node.gpu, groups[0].node.gpu);
+  });
+  std::vector<GpuSpec> result;
+  for (const NodeGroup& group : groups)
+    if (!alike) result.insert(result.end(), static_cast<std::size_t>(group.count), group.node.gpu);
+  return result;
 }
 
 // Builds one cluster, step by step; each step needs the ones before it.
@@ -114,7 +90,13 @@ class Builder {
     Topology::Parts parts;
     parts.name = topology_name(cluster_);
     parts.placement = placement_of(cluster_);
-    parts.gpu = cluster_.node.gpu;
+    parts.gpu = groups_[0].node.gpu;
+    parts.node_gpus = unlike_gpus(groups_);
+    parts.some_nodes_reduce = std::any_of(groups_.begin(), groups_.end(), [](const NodeGroup& group) {
+      return group.node.interconnect.reduction.enabled;
+    });
+    parts.has_sites = sites_ != nullptr;
+    parts.vertex_names = vertex_names(cluster_, wiring_, sites_.get());
     parts.cuts = cuts();
     parts.latency_max = latency_max();
     parts.routes = std::make_shared<const ComposedRoutes>(layout_, interiors_, fabric(), cluster_.routing);
@@ -191,6 +173,7 @@ class Builder {
   void lay_fabric() {
     const FabricKind kind = cluster_.fabric.kind;
     if (kind == FabricKind::none) return;
+    if (cluster_.sites.count > 1) return lay_sites();
     const Endpoints endpoints(layout_, 0, layout_.nodes());
     if (std::unique_ptr<const Network> network = make_network(cluster_, choice_)) {
       const bool is_dragonfly = kind == FabricKind::dragonfly;
@@ -198,50 +181,68 @@ class Builder {
                                                    is_dragonfly ? cluster_.fabric.dragonfly_nodes : 1);
       attached_->lay(fabric_cable(), wiring_);
     } else {
-      tree_ = std::make_shared<FatTree>(tree_shape(cluster_.fabric, endpoints.count()), endpoints, choice_);
+      tree_ = make_tree(endpoints);
       tree_->lay(fabric_cable(), wiring_);
     }
   }
+  void lay_sites() {
+    std::vector<Sites::Site> sites;
+    std::int32_t first = 0;
+    for (const std::int32_t nodes : nodes_of_sites(cluster_)) {
+      const Endpoints endpoints(layout_, first, nodes);
+      sites.push_back({make_tree(endpoints), nodes, endpoints.count()});
+      first += nodes;
+    }
+    sites_ =
+        std::make_shared<Sites>(std::move(sites), CableSpec{cluster_.sites.bandwidth, cluster_.sites.latency},
+                                cluster_.sites.links, choice_);
+    sites_->lay(fabric_cable(), wiring_);
+  }
+  std::shared_ptr<FatTree> make_tree(const Endpoints& endpoints) const {
+    return std::make_shared<FatTree>(tree_shape(cluster_.fabric, endpoints.count()), endpoints, choice_);
+  }
 
   CableSpec fabric_cable() const { return {cluster_.fabric.bandwidth, cluster_.fabric.latency}; }
-  // A node that is one GPU, with or without a NIC, is a point of the network itself.
+  // Nodes that are one GPU, all of them without or all of them with one NIC, are points of the network.
   bool has_routers() const {
-    return cluster_.fabric.kind == FabricKind::dragonfly || cluster_.node.gpus > 1 ||
-           cluster_.node.nics.count > 1;
+    if (cluster_.fabric.kind == FabricKind::dragonfly) return true;
+    const NodeParts& first = layout_.parts_of(0);
+    return std::any_of(layout_.groups().begin(), layout_.groups().end(), [&](const NodeLayout::Group& group) {
+      return group.each.gpus > 1 || group.each.nics != first.nics;
+    });
   }
   bool has_fabric() const { return cluster_.fabric.kind != FabricKind::none; }
   std::shared_ptr<const Fabric> fabric() const {
     if (attached_ != nullptr) return attached_;
+    if (sites_ != nullptr) return sites_;
     return tree_;
   }
 
   std::vector<Cut> cuts() const {
     CutInput input;
     input.wiring = &wiring_;
-    input.nodes = cluster_.nodes;
-    input.gpus_per_node = cluster_.node.gpus;
-    input.nics_per_node = cluster_.node.nics.count;
-    input.switches_per_node = layout_.parts_of(0).switches;
-    input.first_fabric_switch = layout_.first_fabric_switch().value;
-    input.nic_bandwidth = cluster_.node.nics.bandwidth;
+    input.layout = &layout_;
+    for (const NodeGroup& group : groups_) input.nic_bandwidth.push_back(group.node.nics.bandwidth);
     input.fabric_bandwidth = cluster_.fabric.bandwidth;
-    input.interior_end = layout_.interior_cables();
     input.uses_fabric = uses_fabric();
     return cuts_of(input, has_fabric() ? fabric()->groupings() : std::vector<Grouping>());
   }
 
   // Messages between GPUs of one node with an interconnect never leave it.
-  bool uses_fabric() const { return has_fabric() && (cluster_.nodes > 1 || interiors_[0] == nullptr); }
+  bool uses_fabric() const { return has_fabric() && (layout_.nodes() > 1 || interiors_[0] == nullptr); }
 
-  // From any GPU to its way into the fabric: over its own NIC, since no other is nearer.
+  // From any GPU to its way into the fabric: over its own NIC, since no other is nearer. The longest.
   Duration to_fabric() const {
-    return cluster_.node.nics.count > 0 ? cluster_.node.nics.latency : Duration();
+    Duration longest;
+    for (const NodeGroup& group : groups_)
+      if (group.node.nics.count > 0) longest = std::max(longest, group.node.nics.latency);
+    return longest;
   }
 
   Duration latency_max() const {
-    const std::int32_t ranks = cluster_.nodes * cluster_.node.gpus;
-    if (ranks == 1) return Duration();
-    if (attached_ != nullptr && cluster_.nodes > 1) {
+    if (layout_.ranks() == 1) return Duration();
+    if (!layout_.is_even() || sites_ != nullptr) return latency_max_of_unlike();
+    if (attached_ != nullptr && layout_.nodes() > 1) {
       // Every way out of a node leads over its point, where two GPUs of one node can meet as well.
       const Duration to_point = to_fabric() + (has_routers() ? cluster_.fabric.latency : Duration());
       return to_point * 2 + attached_->point_latency_max(fabric_cable());
@@ -250,19 +251,51 @@ class Builder {
         uses_fabric() ? wiring_.links.size() : static_cast<std::size_t>(2 * layout_.interior_cables());
     const Graph graph(wiring_.vertices.size(), std::span(wiring_.links).first(links));
     std::vector<std::int32_t> nodes = {0};
-    if (tree_ != nullptr && cluster_.nodes > 1) nodes = tree_->unlike_nodes();
-    std::vector<Rank> candidates;
+    if (tree_ != nullptr && layout_.nodes() > 1) nodes = tree_->unlike_nodes();
+    return largest_latency(graph, layout_.ranks(), ranks_of(nodes), latency_range(graph));
+  }
+
+  std::vector<Rank> ranks_of(const std::vector<std::int32_t>& nodes) const {
+    std::vector<Rank> result;
     for (const std::int32_t node : nodes)
-      for (std::int32_t gpu = 0; gpu < cluster_.node.gpus; ++gpu)
-        candidates.push_back(node * cluster_.node.gpus + gpu);
-    return largest_latency(graph, ranks, candidates, latency_range(graph));
+      for (std::int32_t gpu = 0; gpu < layout_.parts_of(node).gpus; ++gpu)
+        result.push_back(layout_.first_rank(node) + gpu);
+    return result;
+  }
+
+  // Nodes of different groups, or on several sites: by search alone.
+  Duration latency_max_of_unlike() const {
+    const Graph graph(wiring_.vertices.size(), wiring_.links);
+    // No shortest way is longer than that over every link.
+    LatencyRange range{Duration(), Duration::picoseconds(std::numeric_limits<std::int64_t>::max() / 4)};
+    if (tree_ != nullptr) range.at_most = (to_fabric() + cluster_.fabric.latency * tree_->shape().levels) * 2;
+    if (sites_ != nullptr)
+      range.at_most = (to_fabric() + cluster_.fabric.latency * 4) * 2 + cluster_.sites.latency;
+    return largest_latency(graph, layout_.ranks(), ranks_of(unlike_nodes()), range);
+  }
+
+  // One node of each set of interchangeable ones; all nodes where no tree says which are.
+  std::vector<std::int32_t> unlike_nodes() const {
+    std::vector<std::int32_t> result = numbers(layout_.nodes());
+    if (attached_ != nullptr) return result;
+    result.clear();
+    if (tree_ != nullptr) result = tree_->unlike_nodes();
+    std::int32_t first = 0;
+    for (std::int32_t site = 0; sites_ != nullptr && site < sites_->count(); ++site) {
+      for (const std::int32_t node : sites_->tree(site).unlike_nodes()) result.push_back(first + node);
+      first += nodes_of_sites(cluster_)[static_cast<std::size_t>(site)];
+    }
+    for (const NodeLayout::Group& group : layout_.groups()) result.push_back(group.first_node);
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
   }
 
   // Where one node is alone, or the fabric is a tree.
   LatencyRange latency_range(const Graph& graph) const {
     if (!uses_fabric()) return {Duration(), interiors_[0]->latency_max()};
     if (attached_ != nullptr) return {Duration(), (to_fabric() + cluster_.fabric.latency) * 2};
-    const std::int32_t ranks = cluster_.nodes * cluster_.node.gpus;
+    const std::int32_t ranks = layout_.ranks();
     const auto farthest = [&](VertexId from) {
       const std::vector<Duration> distance = graph.latencies(from);
       return *std::max_element(distance.begin(), distance.begin() + ranks);
@@ -278,18 +311,15 @@ class Builder {
 
   std::shared_ptr<const AggregationRule> aggregations() const {
     AggregationInput input;
-    input.nodes = cluster_.nodes;
-    input.gpus_per_node = cluster_.node.gpus;
-    input.nics_per_node = cluster_.node.nics.count;
-    input.planes = cluster_.node.interconnect.planes;
-    input.interior_cables = layout_.parts_of(0).cables;
-    input.first_nic_cable = layout_.interior_cables();
-    input.interior_latency = cluster_.node.interconnect.latency;
-    input.nic_latency = cluster_.node.nics.latency;
+    input.layout = layout_;
+    for (const NodeGroup& group : groups_) input.nodes.push_back(group.node);
     input.fabric_latency = cluster_.fabric.latency;
-    input.node_reduction = cluster_.node.interconnect.reduction;
     input.fabric_reduction = cluster_.fabric.reduction;
-    return make_aggregations(input, tree_);
+    std::vector<AggregationTree> trees;
+    if (tree_ != nullptr) trees.push_back({tree_, 0});
+    for (std::int32_t site = 0; sites_ != nullptr && site < sites_->count(); ++site)
+      trees.push_back({sites_->shared_tree(site), sites_->first_endpoint(site)});
+    return make_aggregations(input, std::move(trees));
   }
 
   ClusterSpec cluster_;
@@ -299,7 +329,8 @@ class Builder {
   Wiring wiring_;
   std::vector<std::shared_ptr<const Interior>> interiors_;  // [group]; null: no interconnect
   std::shared_ptr<AttachedFabric> attached_;
-  std::shared_ptr<FatTree> tree_;
+  std::shared_ptr<FatTree> tree_;  // of the only site
+  std::shared_ptr<Sites> sites_;
 };
 
 // One node with an interconnect, or one GPU, never uses its fabric, so it is checked but not built.

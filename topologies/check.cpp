@@ -1,5 +1,6 @@
 #include "topologies/check.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <numeric>
@@ -9,6 +10,9 @@
 #include "topologies/cube_mesh.hpp"
 #include "topologies/direct_networks.hpp"
 #include "topologies/dragonfly.hpp"
+#include "topologies/endpoints.hpp"
+#include "topologies/node_layout.hpp"
+#include "topologies/sites.hpp"
 
 namespace collsim::topologies {
 namespace {
@@ -76,22 +80,22 @@ Finding check_reduction(const ReductionSpec& reduction, const std::string& key, 
   return first_of(bandwidth, operations, radix, size);
 }
 
-Finding check_gpu(const GpuSpec& gpu) {
+Finding check_gpu(const GpuSpec& gpu, const std::string& node_key) {
   Finding reduce;
   Finding copy;
   if (gpu.reduce_bandwidth)
-    reduce = usable("cluster.node.gpu.reduce_bandwidth", "a GPU", *gpu.reduce_bandwidth);
-  if (gpu.copy_bandwidth) copy = usable("cluster.node.gpu.copy_bandwidth", "a GPU", *gpu.copy_bandwidth);
-  const auto overhead = [](const std::string& key, Duration duration) -> Finding {
+    reduce = usable(node_key + ".gpu.reduce_bandwidth", "a GPU", *gpu.reduce_bandwidth);
+  if (gpu.copy_bandwidth) copy = usable(node_key + ".gpu.copy_bandwidth", "a GPU", *gpu.copy_bandwidth);
+  const auto overhead = [&](const std::string& key, Duration duration) -> Finding {
     if (duration >= Duration()) return std::nullopt;
-    return BuildError{"cluster.node.gpu." + key, "a GPU has a negative " + key, "a duration such as 500 ns"};
+    return BuildError{node_key + ".gpu." + key, "a GPU has a negative " + key, "a duration such as 500 ns"};
   };
   return first_of(reduce, copy, overhead("send_overhead", gpu.send_overhead),
                   overhead("receive_overhead", gpu.receive_overhead));
 }
 
-Finding check_planes(const InterconnectSpec& spec) {
-  const std::string key = "cluster.node.interconnect.planes";
+Finding check_planes(const InterconnectSpec& spec, const std::string& interconnect_key) {
+  const std::string key = interconnect_key + ".planes";
   if (Finding finding = positive(key, "the number of switch planes", spec.planes)) return finding;
   if (spec.planes == 1) return std::nullopt;
   if (spec.kind != InterconnectKind::nvswitch)
@@ -103,14 +107,14 @@ Finding check_planes(const InterconnectSpec& spec) {
                     "fewer planes"};
 }
 
-Finding check_interconnect(const NodeSpec& node) {
+Finding check_interconnect(const NodeSpec& node, const std::string& node_key) {
   const InterconnectSpec& spec = node.interconnect;
-  const std::string key = "cluster.node.interconnect";
+  const std::string key = node_key + ".interconnect";
   if (spec.kind == InterconnectKind::hybrid_cube_mesh && node.gpus != cube_mesh_gpus)
-    return BuildError{"cluster.node.gpus", "a hybrid_cube_mesh has 8 GPUs, not " + text(node.gpus), "8"};
+    return BuildError{node_key + ".gpus", "a hybrid_cube_mesh has 8 GPUs, not " + text(node.gpus), "8"};
   if (spec.kind == InterconnectKind::none || node.gpus == 1) return std::nullopt;
   if (spec.kind == InterconnectKind::full_mesh && node.gpus > full_mesh_gpus_max)
-    return BuildError{"cluster.node.gpus",
+    return BuildError{node_key + ".gpus",
                       "a full_mesh of " + text(node.gpus) + " GPUs in one node is too large",
                       "at most " + text(full_mesh_gpus_max)};
   const std::string what = "the interconnect of a node";
@@ -119,37 +123,64 @@ Finding check_interconnect(const NodeSpec& node) {
     per_switch =
         positive(key + ".gpus_per_switch", "the number of GPUs under a PCIe switch", spec.gpus_per_switch);
   return first_of(usable(key + ".bandwidth", what, spec.bandwidth),
-                  not_negative(key + ".latency", what, spec.latency), check_planes(spec), per_switch,
+                  not_negative(key + ".latency", what, spec.latency), check_planes(spec, key), per_switch,
                   check_reduction(spec.reduction, key + ".reduction", spec.kind == InterconnectKind::nvswitch,
                                   name_of(spec.kind), "reduction only with kind nvswitch"));
 }
 
-Finding check_nics(const NodeSpec& node) {
+Finding check_nics(const NodeSpec& node, const std::string& node_key) {
   const NicSpec& nics = node.nics;
   if (nics.count == 0) return std::nullopt;
   if (nics.count < 0)
-    return BuildError{"cluster.node.nics.count", "the number of NICs is " + text(nics.count),
+    return BuildError{node_key + ".nics.count", "the number of NICs is " + text(nics.count),
                       "a whole number of at least 0"};
   if (nics.count > node.gpus)
-    return BuildError{"cluster.node.nics.count",
+    return BuildError{node_key + ".nics.count",
                       counted(nics.count, "NIC") + " for " + counted(node.gpus, "GPU") +
                           " leave some without a GPU, since every GPU uses one",
                       "at most " + text(node.gpus)};
-  return first_of(usable("cluster.node.nics.bandwidth", "a NIC", nics.bandwidth),
-                  not_negative("cluster.node.nics.latency", "a NIC", nics.latency));
+  return first_of(usable(node_key + ".nics.bandwidth", "a NIC", nics.bandwidth),
+                  not_negative(node_key + ".nics.latency", "a NIC", nics.latency));
 }
 
-// "16 nodes of 8 NICs"
-std::string endpoints_text(const ClusterSpec& cluster) {
-  const std::int32_t per_node = endpoints_per_node(cluster);
-  if (per_node == 1) return counted(cluster.nodes, "node");
-  return counted(cluster.nodes, "node") + " of " +
-         counted(per_node, cluster.node.nics.count > 0 ? "NIC" : "GPU");
-}
+// The nodes that one fabric joins: all, or those of a site.
+struct Joined {
+  Endpoints endpoints;
+  std::string text;  // "16 nodes of 8 NICs"
+};
 
 // As a fabric sees them; the vertices do not matter here.
-Endpoints endpoints_of(const ClusterSpec& cluster) {
-  return Endpoints({{cluster.nodes, endpoints_per_node(cluster), VertexId(0)}});
+NodeLayout layout_of(const ClusterSpec& cluster) {
+  std::vector<NodeLayout::Group> groups;
+  for (const NodeGroup& group : node_groups(cluster)) {
+    NodeLayout::Group& laid = groups.emplace_back();
+    laid.nodes = group.count;
+    laid.each = {group.node.gpus, group.node.nics.count, 0, 0};
+  }
+  return NodeLayout(std::move(groups));
+}
+
+std::string endpoints_text(const ClusterSpec& cluster, const Endpoints& endpoints) {
+  const std::string nodes = counted(endpoints.nodes(), "node");
+  if (endpoints.groups().size() > 1) return nodes + " with " + counted(endpoints.count(), "endpoint");
+  const std::int32_t per_node = endpoints.per_node_max();
+  if (per_node == 1) return nodes;
+  return nodes + " of " + counted(per_node, node_groups(cluster)[0].node.nics.count > 0 ? "NIC" : "GPU");
+}
+
+std::vector<Joined> joined_nodes(const ClusterSpec& cluster) {
+  const NodeLayout layout = layout_of(cluster);
+  std::vector<std::int32_t> sites = {cluster.nodes};
+  if (cluster.sites.count > 1) sites = nodes_of_sites(cluster);
+  std::vector<Joined> result;
+  std::int32_t first = 0;
+  for (std::size_t site = 0; site < sites.size(); ++site) {
+    const Endpoints endpoints(layout, first, sites[site]);
+    const std::string where = sites.size() > 1 ? "site " + std::to_string(site) + ": " : "";
+    result.push_back({endpoints, where + endpoints_text(cluster, endpoints)});
+    first += sites[site];
+  }
+  return result;
 }
 
 // Ports down of a leaf, or 0 if that is not whole.
@@ -160,35 +191,32 @@ std::int64_t ports_down(const FabricSpec& fabric, std::int64_t radix) {
   return product % parts == 0 ? product / parts : 0;
 }
 
-bool tree_fits(const ClusterSpec& cluster, std::int64_t radix) {
-  const FabricSpec& fabric = cluster.fabric;
-  const std::int64_t endpoints = std::int64_t{cluster.nodes} * endpoints_per_node(cluster);
-  if (fabric.levels == 1) return endpoints <= radix;
+bool tree_fits(const FabricSpec& fabric, const Endpoints& endpoints, std::int64_t radix) {
+  if (fabric.levels == 1) return endpoints.count() <= radix;
   const std::int64_t down = ports_down(fabric, radix);
   if (down < 1 || down >= radix) return false;
   const FatTreeShape shape{fabric.levels, down, radix - down, fabric.kind == FabricKind::rail_fat_tree};
-  const std::int64_t leaves = leaves_needed(shape, endpoints_of(cluster));
+  const std::int64_t leaves = leaves_needed(shape, endpoints);
   return (fabric.levels == 2 ? leaves : (leaves + down - 1) / down) <= radix;
 }
 
-BuildError tree_too_small(const ClusterSpec& cluster) {
-  const FabricSpec& fabric = cluster.fabric;
-  const std::int64_t endpoints = std::int64_t{cluster.nodes} * endpoints_per_node(cluster);
+BuildError tree_too_small(const FabricSpec& fabric, const Joined& joined) {
+  const std::int64_t endpoints = joined.endpoints.count();
   const std::int64_t down = fabric.levels == 1 ? fabric.radix : ports_down(fabric, fabric.radix);
   const std::string tree = "a " + text(fabric.levels) + "-level " + name_of(fabric.kind) + " of radix " +
                            text(fabric.radix) + " has ";
-  std::string message = endpoints_text(cluster) + " need " + text(endpoints) + " ports, " + tree;
+  std::string message = joined.text + " need " + text(endpoints) + " ports, " + tree;
   std::int64_t ports = down;
   for (int level = 2; level <= fabric.levels; ++level) ports *= level == 2 ? fabric.radix : down;
   if (endpoints > ports) {
     message += text(ports);
   } else {
     const FatTreeShape shape{fabric.levels, down, fabric.radix - down, true};
-    message = endpoints_text(cluster) + " need " + text(leaves_needed(shape, endpoints_of(cluster))) +
+    message = joined.text + " need " + text(leaves_needed(shape, joined.endpoints)) +
               " leaf switches, since every NIC number starts on a new one; " + tree + text(ports / down);
   }
   for (std::int64_t radix = fabric.radix + 1; radix <= radix_max; ++radix)
-    if (tree_fits(cluster, radix))
+    if (tree_fits(fabric, joined.endpoints, radix))
       return {"cluster.fabric.radix", message, "a radix of at least " + text(radix)};
   return {"cluster.fabric.radix", message, "more levels"};
 }
@@ -214,7 +242,8 @@ Finding check_tree(const ClusterSpec& cluster) {
                           ":" + text(denominator) + " do not split into whole numbers of ports down and up",
                       "a multiple of " + text(parts)};
   }
-  if (!tree_fits(cluster, fabric.radix)) return tree_too_small(cluster);
+  for (const Joined& joined : joined_nodes(cluster))
+    if (!tree_fits(fabric, joined.endpoints, fabric.radix)) return tree_too_small(fabric, joined);
   return std::nullopt;
 }
 
@@ -333,10 +362,17 @@ Finding check_kind(const ClusterSpec& cluster) {
   return std::nullopt;
 }
 
+bool has_several_gpus(const ClusterSpec& cluster) {
+  const std::vector<NodeGroup> groups = node_groups(cluster);
+  return std::any_of(groups.begin(), groups.end(), [&](const NodeGroup& group) {
+    return group.node.gpus > 1 || group.node.nics.count != groups[0].node.nics.count;
+  });
+}
+
 // Custom links can state their bandwidths one by one.
 bool needs_fabric_bandwidth(const ClusterSpec& cluster) {
   if (cluster.fabric.kind != FabricKind::custom) return true;
-  return cluster.node.gpus > 1;  // for the routers; links without one are found one by one
+  return has_several_gpus(cluster);  // for the routers; links without one are found one by one
 }
 
 Finding check_no_fabric(const ClusterSpec& cluster) {
@@ -401,11 +437,15 @@ Int128 fabric_cables(const ClusterSpec& cluster) {
     }
     case FabricKind::fat_tree:
     case FabricKind::rail_fat_tree: {
-      const std::int64_t endpoints = std::int64_t{cluster.nodes} * endpoints_per_node(cluster);
-      const FatTreeShape shape = tree_shape(fabric, endpoints);
-      const Int128 leaves = leaves_needed(shape, endpoints_of(cluster));
-      const Int128 pods = (leaves + shape.down - 1) / shape.down;
-      return leaves * shape.up + (fabric.levels == 3 && pods > 1 ? pods * shape.up * shape.up : 0);
+      Int128 cables = 0;
+      for (const Joined& joined : joined_nodes(cluster)) {
+        const FatTreeShape shape = tree_shape(fabric, joined.endpoints.count());
+        const Int128 leaves = leaves_needed(shape, joined.endpoints);
+        const Int128 pods = (leaves + shape.down - 1) / shape.down;
+        cables += leaves * shape.up + (fabric.levels == 3 && pods > 1 ? pods * shape.up * shape.up : 0);
+        if (cluster.sites.count > 1) cables += Int128{shape.up} * shape.up;
+      }
+      return cables;
     }
     case FabricKind::custom:
       return static_cast<std::int64_t>(fabric.links.size());
@@ -418,9 +458,12 @@ Int128 fabric_cables(const ClusterSpec& cluster) {
 }
 
 Finding check_size(const ClusterSpec& cluster) {
-  const Int128 ranks = Int128{cluster.nodes} * cluster.node.gpus;
-  const Int128 cables =
-      cluster.nodes * (interior_cables(cluster.node) + cluster.node.gpus * 2) + fabric_cables(cluster);
+  Int128 ranks = 0;
+  Int128 cables = fabric_cables(cluster) + pairs(cluster.sites.count) * cluster.sites.links;
+  for (const NodeGroup& group : node_groups(cluster)) {
+    ranks += Int128{group.count} * group.node.gpus;
+    cables += group.count * (interior_cables(group.node) + group.node.gpus * 2);
+  }
   if (cables <= cables_max) return std::nullopt;
   return BuildError{"cluster.nodes",
                     wide_text(ranks) + " GPUs joined like this need about " + wide_text(cables) +
@@ -428,22 +471,90 @@ Finding check_size(const ClusterSpec& cluster) {
                     "a smaller cluster"};
 }
 
+// Where a node is described: of a group, or the only one.
+std::string node_key(const ClusterSpec& cluster, std::size_t group) {
+  return cluster.groups.empty() ? "cluster.node" : "cluster.nodes[" + std::to_string(group) + "].node";
+}
+
 Finding check_counts(const ClusterSpec& cluster) {
-  if (Finding finding =
-          first_of(positive("cluster.nodes", "the number of nodes", cluster.nodes),
-                   positive("cluster.node.gpus", "the number of GPUs in a node", cluster.node.gpus)))
-    return finding;
-  if (std::int64_t{cluster.nodes} * cluster.node.gpus <= ranks_max) return std::nullopt;
+  if (Finding finding = positive("cluster.nodes", "the number of nodes", cluster.nodes)) return finding;
+  const std::vector<NodeGroup> groups = node_groups(cluster);
+  Int128 ranks = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string group_key = "cluster.nodes[" + std::to_string(i) + "].count";
+    if (Finding finding = first_of(
+            positive(group_key, "the number of nodes in a group", groups[i].count),
+            positive(node_key(cluster, i) + ".gpus", "the number of GPUs in a node", groups[i].node.gpus)))
+      return finding;
+    ranks += Int128{groups[i].count} * groups[i].node.gpus;
+  }
+  if (ranks <= ranks_max) return std::nullopt;
+  const std::string each =
+      groups.size() > 1 ? wide_text(ranks) + " GPUs" : counted(groups[0].node.gpus, "GPU");
   return BuildError{"cluster.nodes",
-                    counted(cluster.nodes, "node") + " of " + counted(cluster.node.gpus, "GPU") +
+                    counted(cluster.nodes, "node") + (groups.size() > 1 ? " with " : " of ") + each +
                         " are more than the limit of " + text(ranks_max) + " GPUs",
                     "a smaller cluster"};
 }
 
+Finding check_nodes(const ClusterSpec& cluster) {
+  const std::vector<NodeGroup> groups = node_groups(cluster);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const NodeSpec& node = groups[i].node;
+    const std::string key = node_key(cluster, i);
+    if (Finding finding =
+            first_of(check_interconnect(node, key), check_nics(node, key), check_gpu(node.gpu, key)))
+      return finding;
+  }
+  return std::nullopt;
+}
+
+Finding check_site_nodes(const ClusterSpec& cluster) {
+  const SitesSpec& sites = cluster.sites;
+  if (sites.count > cluster.nodes)
+    return BuildError{"cluster.sites.count",
+                      counted(sites.count, "site") + " for " + counted(cluster.nodes, "node") +
+                          " leave some without a node",
+                      "at most " + text(cluster.nodes)};
+  if (sites.nodes.empty()) return std::nullopt;
+  const std::string key = "cluster.sites.nodes";
+  if (sites.nodes.size() != static_cast<std::size_t>(sites.count))
+    return BuildError{key,
+                      counted(static_cast<std::int64_t>(sites.nodes.size()), "number") + " of nodes for " +
+                          counted(sites.count, "site"),
+                      "one number for each site"};
+  std::int64_t sum = 0;
+  for (const int nodes : sites.nodes) {
+    if (Finding finding = positive(key, "the number of nodes of a site", nodes)) return finding;
+    sum += nodes;
+  }
+  if (sum == cluster.nodes) return std::nullopt;
+  return BuildError{
+      key, "the sites have " + counted(sum, "node") + " together, the cluster has " + text(cluster.nodes),
+      "numbers that sum to " + text(cluster.nodes)};
+}
+
+Finding check_sites(const ClusterSpec& cluster) {
+  const SitesSpec& sites = cluster.sites;
+  const std::string key = "cluster.sites";
+  if (Finding finding = positive(key + ".count", "the number of sites", sites.count)) return finding;
+  if (sites.count == 1) return std::nullopt;
+  const FabricKind kind = cluster.fabric.kind;
+  if (kind != FabricKind::single_switch && kind != FabricKind::fat_tree && kind != FabricKind::rail_fat_tree)
+    return BuildError{
+        key, std::string("a fabric of kind ") + name_of(kind) + " has no highest switches to join sites by",
+        "sites only with a fabric of kind switch, fat_tree or rail_fat_tree"};
+  return first_of(check_site_nodes(cluster),
+                  positive(key + ".links", "the number of links between sites", sites.links),
+                  usable(key + ".bandwidth", "a link between sites", sites.bandwidth),
+                  not_negative(key + ".latency", "a link between sites", sites.latency));
+}
+
 }  // namespace
 
-std::int32_t endpoints_per_node(const ClusterSpec& cluster) {
-  return cluster.node.nics.count > 0 ? cluster.node.nics.count : cluster.node.gpus;
+std::vector<NodeGroup> node_groups(const ClusterSpec& cluster) {
+  if (!cluster.groups.empty()) return cluster.groups;
+  return {{cluster.nodes, cluster.preset, cluster.node}};
 }
 
 FatTreeShape tree_shape(const FabricSpec& fabric, std::int64_t endpoints) {
@@ -455,22 +566,36 @@ FatTreeShape tree_shape(const FabricSpec& fabric, std::int64_t endpoints) {
 
 ClusterSpec completed(const ClusterSpec& cluster) {
   ClusterSpec result = cluster;
+  // A list of one group is the short form.
+  if (cluster.groups.size() == 1) {
+    result.node = cluster.groups[0].node;
+    result.preset = cluster.groups[0].preset;
+    result.groups.clear();
+  }
+  if (!cluster.groups.empty()) {
+    std::int64_t nodes = 0;
+    for (const NodeGroup& group : cluster.groups) nodes += std::max(group.count, 0);
+    result.nodes = static_cast<int>(std::min(nodes, ranks_max + 1));
+  }
   const bool is_grid = cluster.fabric.kind == FabricKind::torus || cluster.fabric.kind == FabricKind::mesh;
-  if (is_grid && cluster.nodes == 1) {
+  if (is_grid && result.nodes == 1) {
     std::int64_t product = 1;
     for (const int side : cluster.fabric.dimensions)
       if (side >= 1 && product <= ranks_max) product *= side;
     if (product <= ranks_max) result.nodes = static_cast<std::int32_t>(product);
   }
-  if (cluster.node.gpus == 1 && cluster.node.interconnect.kind != InterconnectKind::hybrid_cube_mesh)
-    result.node.interconnect = InterconnectSpec();
+  const auto drop_idle = [](NodeSpec& node) {
+    if (node.gpus == 1 && node.interconnect.kind != InterconnectKind::hybrid_cube_mesh)
+      node.interconnect = InterconnectSpec();
+  };
+  drop_idle(result.node);
+  for (NodeGroup& group : result.groups) drop_idle(group.node);
   return result;
 }
 
 std::optional<BuildError> check(const ClusterSpec& cluster) {
-  if (Finding finding = first_of(check_counts(cluster), check_interconnect(cluster.node),
-                                 check_nics(cluster.node), check_gpu(cluster.node.gpu)))
-    return finding;
+  if (Finding finding = check_counts(cluster)) return finding;
+  if (Finding finding = first_of(check_nodes(cluster), check_sites(cluster))) return finding;
   if (Finding finding = check_fabric(cluster)) return finding;
   if (Finding finding = check_routing(cluster)) return finding;
   return check_size(cluster);

@@ -76,46 +76,55 @@ std::optional<Cut> cut_from(const std::string& name, const std::vector<std::int6
 }
 
 Cut rank_cut(const CutInput& input) {
-  const auto ranks = static_cast<std::size_t>(input.nodes) * static_cast<std::size_t>(input.gpus_per_node);
+  const auto ranks = static_cast<std::size_t>(input.layout->ranks());
   Labels labels(input.wiring->vertices.size(), -1);
   for (std::size_t rank = 0; rank < ranks; ++rank) labels[rank] = static_cast<std::int32_t>(rank);
   // Where all ranks share a node with an interconnect, no message ever takes its NIC.
-  const std::size_t links =
-      input.uses_fabric ? input.wiring->links.size() : static_cast<std::size_t>(2 * input.interior_end);
+  const std::size_t links = input.uses_fabric ? input.wiring->links.size()
+                                              : static_cast<std::size_t>(2 * input.layout->interior_cables());
   return *cut_from("rank", std::vector<std::int64_t>(ranks, 1), {exits(*input.wiring, links, labels, ranks)});
 }
 
-// A NIC belongs to the inside of the smallest cut around its node if its GPUs can bring it more than it can
-// take.
-bool nic_inside(const CutInput& input, std::int64_t nic) {
-  std::int64_t gpus = 0;
-  for (std::int64_t gpu = 0; gpu < input.gpus_per_node; ++gpu)
-    gpus += gpu * input.nics_per_node / input.gpus_per_node == nic;
-  return Int128{gpus} * input.nic_bandwidth.bytes_per_second() > input.fabric_bandwidth.bytes_per_second();
+// The NICs of a node, of group `group`, that belong to the inside of the smallest cut around it: those that
+// their GPUs can bring more than the fabric can take.
+std::vector<bool> nics_inside(const CutInput& input, std::size_t group) {
+  const NodeParts& parts = input.layout->groups()[group].each;
+  std::vector<std::int64_t> gpus(static_cast<std::size_t>(parts.nics), 0);
+  for (std::int64_t gpu = 0; gpu < parts.gpus && parts.nics > 0; ++gpu)
+    ++gpus[static_cast<std::size_t>(parts.endpoint_of(gpu))];
+  std::vector<bool> inside;
+  for (const std::int64_t count : gpus)
+    inside.push_back(Int128{count} * input.nic_bandwidth[group].bytes_per_second() >
+                     input.fabric_bandwidth.bytes_per_second());
+  return inside;
 }
 
 Labels label_nodes(const CutInput& input, const Grouping& grouping, bool all_nics) {
   Labels labels(input.wiring->vertices.size(), -1);
-  std::vector<bool> inside;
-  for (std::int64_t nic = 0; nic < input.nics_per_node; ++nic)
-    inside.push_back(all_nics || nic_inside(input, nic));
-  std::size_t vertex = 0;
-  const auto label_kind = [&](std::int64_t per_node, auto&& is_inside) {
-    for (std::size_t node = 0; node < static_cast<std::size_t>(input.nodes); ++node)
-      for (std::int64_t i = 0; i < per_node; ++i, ++vertex)
-        if (is_inside(static_cast<std::size_t>(i))) labels[vertex] = grouping.node_group[node];
-  };
-  label_kind(input.gpus_per_node, [](std::size_t) { return true; });
-  label_kind(input.switches_per_node, [](std::size_t) { return true; });
-  label_kind(input.nics_per_node, [&](std::size_t nic) { return inside[nic]; });
+  for (std::size_t number = 0; number < input.layout->groups().size(); ++number) {
+    const NodeLayout::Group& group = input.layout->groups()[number];
+    const std::vector<bool> inside = nics_inside(input, number);
+    for (std::int32_t node = group.first_node; node < group.first_node + group.nodes; ++node) {
+      const std::int32_t label = grouping.node_group[static_cast<std::size_t>(node)];
+      const auto fill = [&](VertexId first, std::int32_t count) {
+        std::fill_n(labels.begin() + static_cast<std::ptrdiff_t>(first.value), count, label);
+      };
+      fill(VertexId(input.layout->first_rank(node)), group.each.gpus);
+      fill(input.layout->first_switch(node), group.each.switches);
+      for (std::int32_t nic = 0; nic < group.each.nics; ++nic)
+        if (all_nics || inside[static_cast<std::size_t>(nic)])
+          labels[after(input.layout->first_nic(node), nic).value] = label;
+    }
+  }
   return labels;
 }
 
 std::optional<Cut> grouping_cut(const CutInput& input, const Grouping& grouping) {
   const std::int32_t last = *std::max_element(grouping.node_group.begin(), grouping.node_group.end());
   std::vector<std::int64_t> ranks(static_cast<std::size_t>(last) + 1, 0);
-  for (const std::int32_t group : grouping.node_group)
-    ranks[static_cast<std::size_t>(group)] += input.gpus_per_node;
+  for (std::size_t node = 0; node < grouping.node_group.size(); ++node)
+    ranks[static_cast<std::size_t>(grouping.node_group[node])] +=
+        input.layout->parts_of(static_cast<std::int32_t>(node)).gpus;
   const std::size_t links = input.wiring->links.size();
   std::vector<std::vector<Int128>> stages = {
       exits(*input.wiring, links, label_nodes(input, grouping, false), ranks.size())};
@@ -124,7 +133,7 @@ std::optional<Cut> grouping_cut(const CutInput& input, const Grouping& grouping)
     for (std::size_t i = 0; i < switches.size(); ++i)
       // Switches of groups without ranks stay outside.
       if (switches[i] >= 0 && switches[i] <= last && ranks[static_cast<std::size_t>(switches[i])] > 0)
-        labels[input.first_fabric_switch + i] = switches[i];
+        labels[input.layout->first_fabric_switch().value + i] = switches[i];
     stages.push_back(exits(*input.wiring, links, labels, ranks.size()));
   }
   return cut_from(grouping.name, ranks, stages);
@@ -133,9 +142,9 @@ std::optional<Cut> grouping_cut(const CutInput& input, const Grouping& grouping)
 }  // namespace
 
 std::vector<Cut> cuts_of(const CutInput& input, const std::vector<Grouping>& groupings) {
-  if (input.nodes * input.gpus_per_node < 2) return {};
+  if (input.layout->ranks() < 2) return {};
   std::vector<Cut> result = {rank_cut(input)};
-  if (!input.uses_fabric || input.nodes < 2) return result;
+  if (!input.uses_fabric || input.layout->nodes() < 2) return result;
   for (const Grouping& grouping : groupings)
     if (const std::optional<Cut> cut = grouping_cut(input, grouping)) result.push_back(*cut);
   return result;

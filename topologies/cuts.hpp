@@ -5,20 +5,16 @@
 
 #include "sim/model/topology.hpp"
 #include "topologies/fabric.hpp"
+#include "topologies/node_layout.hpp"
 
 namespace collsim::topologies {
 
-// What a cut is counted on: vertices in the order GPUs, node switches, NICs, fabric switches.
+// What a cut is counted on.
 struct CutInput {
   const Wiring* wiring = nullptr;
-  std::int32_t nodes = 1;
-  std::int32_t gpus_per_node = 1;
-  std::int32_t nics_per_node = 0;
-  std::int64_t switches_per_node = 0;
-  std::size_t first_fabric_switch = 0;
-  Bandwidth nic_bandwidth;
+  const NodeLayout* layout = nullptr;
+  std::vector<Bandwidth> nic_bandwidth;  // [group of the layout]
   Bandwidth fabric_bandwidth;
-  Cable interior_end = 0;    // cables below lie inside nodes
   bool uses_fabric = false;  // false: nothing leaves a node (one node with an interconnect)
 };
 

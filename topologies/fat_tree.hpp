@@ -60,10 +60,14 @@ class FatTree final : public Fabric {
   std::int64_t tops() const;
   VertexId top(std::int64_t number) const { return after(first_top_, number); }
   VertexId first_switch() const { return first_switch_; }
+  VertexId leaf(std::int64_t number) const { return after(first_switch_, number); }
+  VertexId spine(std::int64_t pod, std::int64_t number) const {
+    return after(first_switch_, leaves_ + pod * shape_.up + number);
+  }
   // Slots count in routing: the digits of a target's slot are the ports that a message climbs by.
   std::int64_t slot(std::int64_t endpoint) const;
-  // The highest switch that a message from endpoint `source` climbs to, on its way to a target of another tree
-  // that has slot `to_slot` there.
+  // The highest switch that a message from endpoint `source` climbs to, on its way to a target of another
+  // tree that has slot `to_slot` there.
   std::int64_t top_towards(std::int64_t source, std::int64_t to_slot, const Flow& flow) const;
   // The highest switch that d-mod-k has over a slot.
   std::int64_t top_of_slot(std::int64_t slot) const;

@@ -56,13 +56,14 @@ struct FlowNetwork::Storage {
 FlowNetwork::FlowNetwork(const Topology& topology, Terminals terminals, FlowDirection direction)
     : storage_(std::make_unique<Storage>()) {
   const auto ranks = static_cast<std::size_t>(topology.ranks());
-  const auto gpus = static_cast<std::size_t>(topology.placement().gpus_per_node);
-  const std::size_t per_terminal = terminals == Terminals::ranks ? 1 : gpus;
-  terminals_ = static_cast<std::int32_t>(ranks / per_terminal);
+  const Placement& placement = topology.placement();
+  terminals_ = terminals == Terminals::ranks ? topology.ranks() : placement.nodes;
   const auto count = static_cast<std::size_t>(terminals_);
   // Points: terminals, then the vertices that are no rank.
   const auto point_of = [&](VertexId id) {
-    return id.value < ranks ? id.value / per_terminal : count + id.value - ranks;
+    if (id.value >= ranks) return count + id.value - ranks;
+    if (terminals == Terminals::ranks) return std::size_t{id.value};
+    return static_cast<std::size_t>(placement.node_of(static_cast<Rank>(id.value)));
   };
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> capacities;  // bytes/s between two points
   unit_ = 0;

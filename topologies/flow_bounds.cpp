@@ -84,7 +84,7 @@ class Finder {
     result.push_back({back, flow_from(end)});
     const Placement& placement = topology_.placement();
     // Switches of a node reduce inside it: nodes are the least that surely cannot be reduced outside.
-    const Terminals terminals = placement.node_reduction.enabled ? Terminals::nodes : Terminals::ranks;
+    const Terminals terminals = topology_.has_node_reduction() ? Terminals::nodes : Terminals::ranks;
     if (placement.fabric_reduction.enabled || (terminals == Terminals::nodes && placement.nodes == 1))
       return result;
     std::int32_t groups = 0;
@@ -98,8 +98,9 @@ class Finder {
     Limits result = {hops(false), hops(true)};
     const auto try_sets = [&](Terminals terminals) {
       FlowNetwork network(topology_, terminals, FlowDirection::forward);
-      const std::vector<std::int64_t> weight(static_cast<std::size_t>(network.terminals()),
-                                             ranks_ / network.terminals());
+      std::vector<std::int64_t> weight(static_cast<std::size_t>(network.terminals()), 1);
+      for (std::int32_t node = 0; node < network.terminals() && terminals == Terminals::nodes; ++node)
+        weight[static_cast<std::size_t>(node)] = topology_.placement().gpus_of(node);
       result.push_back(
           {exchange_limit(network, weight, ranks_, all_sets_max), "max-flow between two groups"});
     };

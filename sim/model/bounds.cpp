@@ -229,8 +229,10 @@ LowerBound lower_bound(const Collective& collective, const Topology& topology) {
     const Duration time = time_of(crossing, bytes);
     if (time > bound.time) bound = {time, reason};
   };
+  Placement placement = topology.placement();
+  placement.node_reduction.enabled = topology.has_node_reduction();
   for (const Cut& cut : topology.cuts()) {
-    const Demand demand = demand_on(cut, topology.placement(), collective);
+    const Demand demand = demand_on(cut, placement, collective);
     take(demand.alone, cut.name);
     take(demand.together, cut.name);
   }
@@ -259,7 +261,7 @@ LowerBound lower_bound(const Collective& collective, const Topology& topology,
   }
   Placement flat;
   flat.nodes = static_cast<std::int32_t>(ranks.size());
-  flat.node_reduction = topology.placement().node_reduction;
+  flat.node_reduction.enabled = topology.has_node_reduction();
   flat.fabric_reduction = topology.placement().fabric_reduction;
   const auto take = [&](const Crossing& crossing, const std::string& reason) {
     const Duration time = time_of(crossing, bytes);

@@ -19,11 +19,7 @@ std::vector<std::uint32_t> sorted_by(const std::vector<std::uint32_t>& order, st
   return result;
 }
 
-const char* fabric_switch_prefix(FabricKind kind, std::int8_t level) {
-  if (kind == FabricKind::single_switch) return "switch";
-  if (kind != FabricKind::fat_tree && kind != FabricKind::rail_fat_tree) return "router";
-  return level == 1 ? "leaf" : level == 2 ? "spine" : "core";
-}
+}  // namespace
 
 std::string node_switch_name(InterconnectKind kind, std::int32_t index) {
   if (kind != InterconnectKind::pcie) return "nvswitch" + std::to_string(index);
@@ -31,7 +27,15 @@ std::string node_switch_name(InterconnectKind kind, std::int32_t index) {
   return index < 0 ? "pcie_root" : "pcie_switch" + std::to_string(index);
 }
 
-}  // namespace
+std::string fabric_switch_name(FabricKind kind, std::int8_t level, std::int32_t index) {
+  const bool is_tree = kind == FabricKind::fat_tree || kind == FabricKind::rail_fat_tree;
+  const char* prefix = kind == FabricKind::single_switch ? "switch"
+                       : !is_tree                        ? "router"
+                       : level == 1                      ? "leaf"
+                       : level == 2                      ? "spine"
+                                                         : "core";
+  return prefix + std::to_string(index);
+}
 
 Topology::Topology(Parts parts) : parts_(std::move(parts)) {
   const std::size_t vertices = parts_.vertices.size();
@@ -86,7 +90,8 @@ std::variant<AggregationPath, Impossible> Topology::aggregation(const Aggregatio
 }
 
 std::string Topology::vertex_name(VertexId id) const {
-  if (!parts_.vertex_names.empty()) return parts_.vertex_names[id.value];
+  if (!parts_.vertex_names.empty() && !parts_.vertex_names[id.value].empty())
+    return parts_.vertex_names[id.value];
   const Vertex& vertex = parts_.vertices[id.value];
   const std::string node = "node" + std::to_string(vertex.node) + "/";
   switch (vertex.kind) {
@@ -97,7 +102,7 @@ std::string Topology::vertex_name(VertexId id) const {
     case VertexKind::node_switch:
       return node + node_switch_name(parts_.placement.interconnect, vertex.index);
     case VertexKind::fabric_switch:
-      return fabric_switch_prefix(parts_.placement.fabric, vertex.level) + std::to_string(vertex.index);
+      return fabric_switch_name(parts_.placement.fabric, vertex.level, vertex.index);
   }
   check_failed(__FILE__, __LINE__, "vertex kind is named", "");
 }

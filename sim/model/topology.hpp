@@ -107,6 +107,10 @@ struct Cut {
   Int128 pairs = 0;          // ordered pairs of ranks in different groups; 0 = not counted
 };
 
+// Default names of switches, without their node: "nvswitch0", "pcie_root"; "leaf3", "switch0", "router7".
+std::string node_switch_name(InterconnectKind kind, std::int32_t index);
+std::string fabric_switch_name(FabricKind kind, std::int8_t level, std::int32_t index);
+
 class Topology {
  public:
   struct Parts {
@@ -127,7 +131,9 @@ class Topology {
     // small shapes against them.
     std::vector<TranslationKind> translations;
     bool has_sites = false;
-    // Names of vertices where the default ("node0/gpu1", "leaf3") does not fit; may be empty.
+    // Some node's switches reduce; the placement says so only if those of all nodes do.
+    bool some_nodes_reduce = false;
+    // Names of vertices where the default ("node0/gpu1", "leaf3") does not fit, "" elsewhere; may be empty.
     std::vector<std::string> vertex_names;
   };
   explicit Topology(Parts parts);
@@ -152,6 +158,10 @@ class Topology {
   bool has_translation(TranslationKind kind) const;
   // Ranks on different sites: messages between them cross long links.
   bool has_sites() const { return parts_.has_sites; }
+  // The switches of at least one node can reduce.
+  bool has_node_reduction() const {
+    return parts_.some_nodes_reduce || parts_.placement.node_reduction.enabled;
+  }
 
   // Appends the route to `links`. REQUIRES: two different ranks.
   void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const;
