@@ -321,7 +321,7 @@ Value Checker::check_part(const NodePtr& node, const Key& key, const std::string
   if (!part) return error(node->where, path, quoted(node->text) + " is not a part", form_text(key));
   const auto [numerator, denominator] = *part;
   const std::string expected =
-      "more than 0 and at most 1, in parts of at most " + std::to_string(key.maximum);
+      "more than 0 and at most 1, with a denominator of at most " + std::to_string(key.maximum);
   if (numerator == 0) return error(node->where, path, quoted(node->text) + " is too small", expected);
   if (numerator > denominator || denominator > key.maximum)
     return error(node->where, path, quoted(node->text) + " is out of range", expected);

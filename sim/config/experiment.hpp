@@ -23,8 +23,8 @@ struct PlacementSpec {
 
 // One of several collectives that run at once or one after the other.
 struct JobSpec {
-  std::string name;  // unique; default "job0", ...
-  Collective collective;
+  std::string name;       // unique; default "job0", ...
+  Collective collective;  // its root is a place in the list of ranks
   AlgorithmRequest algorithm;
   std::vector<Rank> ranks;  // distinct; empty: all. Ranks by the placement.
   Instant start;

@@ -90,18 +90,15 @@ class JobsBinder {
     return -1;
   }
 
-  // The value of a job's key with its path, or that of the experiment where it has one; else none and said
-  // so.
+  // The value of a job's key with its path, or the experiment's one; none, and said so, where it has several.
   std::pair<std::string, const Value*> own_or_common(const Value& job, const std::string& path,
                                                      const std::string& key) {
     const std::string own = joined_path(path, key);
     if (job[key].given) return {own, &job[key]};
     const auto common = each(root_[key], key);
+    used_.insert(key);
     const bool one = common.size() == 1 && (key == "algorithm" || common.front().second->keys.empty());
-    if (one) {
-      used_.insert(key);
-      return common.front();
-    }
+    if (one) return common.front();
     findings_.error(own, "missing",
                     key + (common.empty() ? ", here or beside jobs"
                                           : "; the experiment has several, so that each job needs its own"));

@@ -119,7 +119,7 @@ Int128 message_latency(const Experiment& experiment) {
     const Int128 packet = experiment.network.packet.mtu.count() + experiment.network.packet.header.count();
     latency += hops * (packet * picoseconds_per_second / smallest_bandwidth(experiment));
   }
-  return latency + experiment.credit_latency.picoseconds() + usual_maximum(experiment.conditions.jitter);
+  return latency + experiment.credit_latency.picoseconds();
 }
 
 }  // namespace
@@ -141,10 +141,18 @@ void check_limits(const Experiment& experiment, const Extent& extent, Findings& 
     slices = std::max<Int128>(slices, request->options.slices.value_or(1));
   const auto jobs = static_cast<std::int64_t>(std::max<std::size_t>(experiment.jobs.size(), 1));
   const Int128 skew = jobs * usual_maximum(experiment.conditions.skew.distribution);
-  if (message_latency(experiment) > (sum_max - skew) / (2 * extent.ranks * slices))
-    findings.error("cluster",
-                   "the latencies of all messages could add up to more than simulated time reaches",
-                   "latency * ranks * slices below " + text_from(Duration::picoseconds(sum_max)));
+  const std::string reach = "than simulated time reaches";
+  const std::string end = text_from(Duration::picoseconds(sum_max));
+  if (skew > sum_max / 2)
+    return findings.error("skew", "ranks could begin later " + reach, "1000 * mean * jobs below " + end);
+  const Int128 latency_max = (sum_max - skew) / (2 * extent.ranks * slices);
+  const Int128 jitter = usual_maximum(experiment.conditions.jitter);
+  if (jitter > latency_max)
+    findings.error("jitter", "the delays of all messages could add up to more " + reach,
+                   "1000 * mean * ranks * slices below " + end);
+  else if (message_latency(experiment) + jitter > latency_max)
+    findings.error("cluster", "the latencies of all messages could add up to more " + reach,
+                   "latency * ranks * slices below " + end);
 }
 
 }  // namespace collsim::config

@@ -50,7 +50,7 @@ std::string form_text(const Key& key) {
       if (!key.file_suffix.empty()) one += ", or a file whose name ends in " + key.file_suffix;
       break;
     case Form::text:
-      one = "a name";
+      one = key.noun.empty() ? "a name" : key.noun;
       break;
     case Form::fraction:
       one = "a ratio such as 2, 1.5 or '3:2'";

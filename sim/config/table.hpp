@@ -43,7 +43,7 @@ struct Key {
   std::int64_t minimum = 0;  // integers; sizes in bytes, bandwidths in bytes/s, times in ps
   std::int64_t maximum = 0;
   std::size_t items_max = 0;         // of a list; 0 = any number
-  std::string noun;                  // name: what it names; "" = the key's name
+  std::string noun;                  // name: what it names; "" = the key's name. text: "a path"; "" = a name
   std::vector<std::string> names;    // name: the values
   std::vector<std::string> aliases;  // name: other spellings that are accepted
   // name: what may be looked for here, and what to write in its place

@@ -62,6 +62,7 @@ Key routing_table() {
                    {"hash", "ecmp, which is a seeded choice at every switch"}};
   Key file = only_with(text("file", "the routing table, from the folder of the experiment"), {"table"});
   file.required_by = {"table"};
+  file.noun = "a path";
   Key key =
       table("routing", "routes of messages",
             {std::move(kind), only_with(boolean("polarised", "false", "every switch hashes alike"), {"ecmp"}),

@@ -112,9 +112,12 @@ TEST_CASE("Whatever is done to a file, there is an experiment or there are error
 TEST_CASE("Whatever is given to --set, there is an experiment or there are errors") {
   const std::vector<std::string> keys = {"cluster.nodes", "cluster",   "algorithm[0].channels",
                                          "size[0]",       "size.from", "cluster.fabric.links[0].to",
-                                         "seed",          "a.b.c"};
-  const std::vector<std::string> values = {"8", "ring", "[8 MiB, 1 GiB]", "{kind: torus}",
-                                           "",  "~",    "{from: 4 B}"};
+                                         "seed",          "a.b.c",     "cluster.nodes[1].node.gpus",
+                                         "network.mtu",   "routing",   "jobs[0].ranks",
+                                         "faults[1]",     "skew[0]",   "background[0].load"};
+  const std::vector<std::string> values = {
+      "8", "ring",        "[8 MiB, 1 GiB]", "{kind: torus}", "",
+      "~", "{from: 4 B}", "0-6:2",          "50 %",          "{rank: 1, speed: 1/2}"};
   for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
     CAPTURE(seed);
     Random random(seed);

@@ -5,19 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/config/fixture.hpp"
+#include "tests/sim/config/accepted.hpp"
 #include "tests/sim/config/full_experiment.hpp"
 
 using namespace collsim;
 
 namespace {
-
-Experiment accepted(const std::string& text, const std::vector<Override>& overrides = {}) {
-  const ReadResult result = read(text, overrides);
-  CHECK(result.diagnostics.text() == "");
-  REQUIRE(result.experiment.has_value());
-  return *result.experiment;
-}
 
 constexpr std::int64_t gb = 1'000'000'000;
 
