@@ -42,7 +42,7 @@ namespace {
 
 std::string counted_others(std::int64_t count) {
   if (count == 0) return "";
-  return " (and for " + std::to_string(count) + (count == 1 ? " other GPU)" : " other GPUs)");
+  return " (and " + std::to_string(count) + (count == 1 ? " other GPU)" : " other GPUs)");
 }
 
 // Depth-first searches from all ranks towards one destination after another.
@@ -135,11 +135,11 @@ class EntriesCheck {
   void report_loop(VertexId back, Rank target) {
     Fault* fault = fault_at(back, place(), target);
     if (fault == nullptr) return;
-    fault->before = "messages to " + topology_.vertex_name(VertexId(target)) + " come back";
+    fault->before = "messages to " + topology_.vertex_name(VertexId(target));
     const auto first =
         std::find_if(stack_.begin(), stack_.end(), [&](const Frame& f) { return f.at == back; });
     constexpr std::ptrdiff_t shown_max = 12;
-    fault->after = ": ";
+    fault->after = " come back: ";
     for (auto frame = first; frame != stack_.end() && frame - first < shown_max; ++frame)
       fault->after += topology_.vertex_name(frame->at) + " -> ";
     fault->after += (stack_.end() - first > shown_max ? "... -> " : "") + topology_.vertex_name(back);
