@@ -17,7 +17,7 @@ Outcome Executor::outcome() {
     if (outcome.last_stream == none || finish > streams_[outcome.last_stream].finish)
       outcome.last_stream = id;
   }
-  for (const Connection& connection : connections_) outcome.connection_bytes.push_back(connection.bytes);
+  add_bytes(outcome);
   for (const Group& group : groups_) outcome.group_bytes.push_back(group.bytes);
   if (transport_) {
     outcome.link_bytes = transport_->link_bytes(now_);
@@ -28,10 +28,13 @@ Outcome Executor::outcome() {
     outcome.job_finish.push_back(job.finish);
     outcome.time = std::max(outcome.time, job.finish - Instant());
   }
+  limit_reached_ = limit_reached_ || (unfinished_jobs_ > 0 && network_.overflowed() && drains_too_late());
   if (limit_reached_) outcome.status = RunStatus::limit;
   if (!limit_reached_ && unfinished_jobs_ > 0) {
     outcome.status = RunStatus::deadlock;
+    find_down_link(outcome);
     outcome.blocked = blocked();
+    if (transport_) outcome.standstill = transport_->standstill();
   }
   if (outcome.status != RunStatus::ok) {
     outcome.time = now_ - Instant();
@@ -42,6 +45,17 @@ Outcome Executor::outcome() {
     outcome.chain.launch = outcome.time;
   }
   return outcome;
+}
+
+// Those on the present way of a connection are still in its account.
+void Executor::add_bytes(Outcome& outcome) const {
+  outcome.connection_bytes = first_bytes_;
+  outcome.connection_bytes.resize(connections_.size());
+  outcome.detour_bytes = detour_bytes_;
+  for (ConnectionId id = 0; id < connections_.size(); ++id) {
+    const std::uint32_t detour = detour_.empty() ? none : detour_[id];
+    (detour == none ? outcome.connection_bytes[id] : outcome.detour_bytes[detour]) += connections_[id].bytes;
+  }
 }
 
 std::vector<BlockedStream> Executor::blocked() const {
@@ -85,7 +99,7 @@ std::string Executor::waits_for(StreamId id) const {
              std::to_string(connection.source) + channel_text(connection) + ", which has not been sent";
     }
     case Phase::draining:
-      return "its message to drain over a link without capacity";
+      return transport_ ? "its message to leave" : "its message to drain over a link without capacity";
     case Phase::members:
     case Phase::result: {
       const std::uint32_t member = instance_.member_slots[instance_.streams[id].groups + place];

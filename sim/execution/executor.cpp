@@ -12,21 +12,45 @@ namespace collsim {
 
 Executor::Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions,
                    std::unique_ptr<Transport> transport)
-    : instance_(instance),
-      options_(options),
-      changes_(conditions.link_changes),
-      transport_(std::move(transport)) {
+    : instance_(instance), options_(options), conditions_(conditions), transport_(std::move(transport)) {
+  for (const Instance::Gpu& gpu : instance_.gpus) gpus_.push_back(gpu.spec);
+  one_gpu_ = gpus_.size() == 1;
   add_streams();
+  add_connections();
+  groups_.resize(instance_.groups.size());
+  results_.resize(instance_.members.size());
   local_ = add_flows(network_, instance, transport_ == nullptr);
-  if (!transport_) first_group_flow_ = static_cast<FlowId>(connections_.size());
+  if (!transport_) first_group_flow_ = static_cast<FlowId>(connections_.size() + instance_.detours.size());
   network_.freeze();
-  for (const LinkChange& change : changes_)
-    for (ResourceId id = 0; id < instance_.resources.size(); ++id)
-      if (instance_.resources[id].link == change.link) change_resource_.push_back(id);
+  add_changes();
   unfinished_jobs_ = static_cast<std::uint32_t>(jobs_.size());
-  if (!options_.explain) return;
+  if (options_.explain) add_accounts();
+}
+
+void Executor::add_accounts() {
   chain_.resize(streams_.size());
-  drain_start_.resize(local_.first + local_.owner.size());
+  drain_start_.resize(local_.first_background);
+  alone_rate_.resize(local_.first_background);
+  if (!transport_) {
+    for (ConnectionId id = 0; id < connections_.size(); ++id)
+      alone_rate_[connections_[id].flow] = instance_.connections[id].alone;
+    for (std::uint32_t id = 0; id < instance_.detours.size(); ++id)
+      alone_rate_[flow_of_detour(instance_, id)] = instance_.detours[id].alone;
+    for (GroupId id = 0; id < groups_.size(); ++id) {
+      const Instance::Group& group = instance_.groups[id];
+      Bandwidth& rate = alone_rate_[group_flow(id)];
+      rate = group.rate_max.value_or(instance_.resources[instance_.hops[group.first_hop].resource].capacity);
+      for (std::uint32_t hop = group.first_hop; hop < group.hop_end; ++hop)
+        rate = std::min(rate, instance_.resources[instance_.hops[hop].resource].capacity);
+    }
+  }
+  for (StreamId id = 0; id < streams_.size(); ++id) {
+    const Instance::Stream& stream = instance_.streams[id];
+    if (local_.reduce[id] != none)
+      alone_rate_[local_.reduce[id]] = instance_.resources[stream.reduce_unit].capacity;
+    if (local_.copy[id] != none)
+      alone_rate_[local_.copy[id]] = instance_.resources[stream.copy_unit].capacity;
+  }
   if (transport_) message_start_.resize(connections_.size() + groups_.size());
   in_flight_.resize(connections_.size());
   credits_.resize(connections_.size());
@@ -49,6 +73,10 @@ void Executor::add_streams() {
     stream.job = from.job;
     streams_.push_back(stream);
   }
+}
+
+void Executor::add_connections() {
+  std::size_t detour = 0;
   connections_.reserve(instance_.connections.size());
   for (const Instance::Connection& from : instance_.connections) {
     Connection connection;
@@ -57,19 +85,20 @@ void Executor::add_streams() {
     connection.sender = from.sender;
     connection.receiver = from.receiver;
     connection.slots = instance_.jobs[instance_.streams[from.sender].job].schedule->slots;
+    connection.parts = from.parts;
+    const auto number = static_cast<ConnectionId>(connections_.size());
+    connection.flow = number + static_cast<FlowId>(detour);
+    while (detour < instance_.detours.size() && instance_.detours[detour].connection == number) ++detour;
     connections_.push_back(connection);
   }
-  groups_.resize(instance_.groups.size());
-  results_.resize(instance_.members.size());
 }
 
 Outcome Executor::run() {
   for (std::uint32_t number = 0; number < jobs_.size(); ++number)
     if (instance_.jobs[number].after < 0) start_job(number);
-  for (std::uint32_t number = 0; number < changes_.size(); ++number)
-    queue_.push(Instant(), changes_[number].at - Instant(),
-                {number, static_cast<std::uint8_t>(EventKind::capacity)});
-  while (!queue_.empty() || network_.has_drain() || (transport_ && transport_->has_event())) {
+  schedule_changes();
+  while (unfinished_jobs_ > 0 &&
+         (!queue_.empty() || network_.has_drain() || (transport_ && transport_->has_event()))) {
     now_ = next_instant();
     do handle_instant();
     while (something_at(now_));
@@ -77,7 +106,7 @@ Outcome Executor::run() {
     network_.settle(now_, scheduled_);
     for (const FluidNetwork::Scheduled& plan : scheduled_)
       queue_.push(now_, plan.delay, {plan.flow, static_cast<std::uint8_t>(EventKind::drained)});
-    if (events_ >= options_.events_max || network_.overflowed()) {
+    if (events_ >= options_.events_max || (network_.overflowed() && instance_.background.empty())) {
       limit_reached_ = unfinished_jobs_ > 0;
       break;
     }
@@ -136,11 +165,14 @@ void Executor::handle(Event event) {
       return result_ready(event.subject);
     case EventKind::aggregation_over:
       return aggregation_over(event.subject);
-    case EventKind::capacity: {
-      const LinkChange& change = changes_[event.subject];
-      if (transport_) return transport_->change_link(change, now_);
-      return network_.set_capacity(change_resource_[event.subject], *change.bandwidth, now_);
-    }
+    case EventKind::stream_start:
+      return wake(event.subject, Phase::begin);
+    case EventKind::link_change:
+      return change_link(event.subject);
+    case EventKind::gpu_change:
+      return change_gpu(gpu_changes_[event.subject]);
+    case EventKind::reroute:
+      return change_routes(event.subject);
     case EventKind::job_start: {
       const Instance::JobFacts& job = instance_.jobs[event.subject];
       for (StreamId id = job.first_stream; id < job.stream_end; ++id) wake(id, Phase::begin);
@@ -170,13 +202,17 @@ void Executor::start_job(std::uint32_t number) {
   const Instant begin = std::max(now_, job.start);
   const Instant first = begin + options_.launch_overhead;
   jobs_[number].start = begin;
-  if (options_.explain) {
+  for (StreamId id = job.first_stream; options_.explain && id < job.stream_end; ++id) {
     Chain chain;
-    chain.waiting = begin - Instant();
+    chain.waiting = begin + instance_.streams[id].skew - Instant();
     chain.launch = options_.launch_overhead;
-    for (StreamId id = job.first_stream; id < job.stream_end; ++id) chain_[id] = chain;
+    chain_[id] = chain;
   }
-  queue_.push(now_, first - now_, {number, static_cast<std::uint8_t>(EventKind::job_start)});
+  if (conditions_.skew.empty() || job.first_stream == job.stream_end)
+    return queue_.push(now_, first - now_, {number, static_cast<std::uint8_t>(EventKind::job_start)});
+  for (StreamId id = job.first_stream; id < job.stream_end; ++id)
+    queue_.push(now_, first + instance_.streams[id].skew - now_,
+                {id, static_cast<std::uint8_t>(EventKind::stream_start)});
 }
 
 void Executor::end_job(std::uint32_t number) {
@@ -318,7 +354,7 @@ bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& o
     stream.phase = Phase::slot;
     return false;
   }
-  if (!overhead_paid(id, stream, instance_.gpu.send_overhead)) return false;
+  if (!overhead_paid(id, stream, gpu_of(id).send_overhead)) return false;
   const Bytes size = message_size(id, operation);
   ++connection.in_use;
   connection.bytes += size.count();
@@ -326,31 +362,36 @@ bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& o
     start_by_transport(number, size);
     return false;
   }
-  if (options_.explain) drain_start_[number] = now_;
+  if (options_.explain) drain_start_[connection.flow] = now_;
   if (size == Bytes(0)) {
     message_drained(number);
     complete(id);
     return true;
   }
   stream.phase = Phase::draining;
-  network_.start(number, size);
+  network_.start(connection.flow, part_of(connection, size));
   return false;
 }
 
 void Executor::flow_drained(FlowId flow) {
   network_.finish(flow);
   if (flow < first_group_flow_) {
-    const StreamId sender = connections_[flow].sender;
-    const Stream& stream = streams_[sender];
-    account_drain(sender, flow, message_size(sender, instance_.programs.operations[stream.operation]),
-                  &Chain::bandwidth);
-    message_drained(flow);
+    const ConnectionId id = connection_of(flow);
+    const StreamId sender = connections_[id].sender;
+    if (options_.explain) {
+      const CompiledOperation& operation = instance_.programs.operations[streams_[sender].operation];
+      account_drain(sender, flow, part_of(connections_[id], message_size(sender, operation)),
+                    &Chain::bandwidth);
+    }
+    message_drained(id);
     complete(sender);
     ready_.push_back(sender);
   } else if (flow < local_.first) {
     aggregation_drained(flow - first_group_flow_);
-  } else {
+  } else if (flow < local_.first_background) {
     local_work_drained(flow - local_.first);
+  } else {
+    start_background(flow);
   }
 }
 
@@ -358,17 +399,18 @@ void Executor::message_drained(ConnectionId id) {
   Connection& connection = connections_[id];
   ++connection.messages;
   messages_ += connection.weight;
+  const Duration latency = in_order_ ? latency_in_order(id) : connection.latency;
   if (options_.explain) {
     ++chain_[connection.sender].messages;
     in_flight_[id].push_back(chain_[connection.sender]);
-    in_flight_[id].back().latency += connection.latency;
+    in_flight_[id].back().latency += latency;
   }
-  queue_.push(now_, connection.latency, {id, static_cast<std::uint8_t>(EventKind::arrived)});
+  queue_.push(now_, latency, {id, static_cast<std::uint8_t>(EventKind::arrived)});
 }
 
 void Executor::start_by_transport(ConnectionId id, Bytes size) {
   streams_[connections_[id].sender].phase = Phase::draining;
-  const Duration extra;
+  const Duration extra = jitter(id, connections_[id].messages);
   if (options_.explain) {
     message_start_[id] = now_;
     in_flight_[id].push_back(account_start(id, size, extra));
@@ -418,9 +460,9 @@ bool Executor::step_receive(StreamId id, Stream& stream, const CompiledOperation
     return false;
   }
   if (stream.phase == Phase::begin) --connections_[number].arrived;
-  if (!overhead_paid(id, stream, instance_.gpu.receive_overhead)) return false;
+  if (!overhead_paid(id, stream, gpu_of(id).receive_overhead)) return false;
   if (operation.kind == OperationKind::receive_reduce &&
-      start_local(stream, local_.reduce[id], message_size(id, operation)))
+      start_local(stream, reduction_of(id), message_size(id, operation)))
     return false;
   release_slot(number, id);
   complete(id);
@@ -428,16 +470,17 @@ bool Executor::step_receive(StreamId id, Stream& stream, const CompiledOperation
 }
 
 void Executor::release_slot(ConnectionId id, StreamId receiver) {
-  if (options_.credit_latency == Duration()) {
+  const Duration delay = credit_delay(id);
+  if (delay == Duration()) {
     if (options_.explain) credits_[id].push_back(chain_[receiver]);
     return slot_freed(id);
   }
   if (options_.explain) {
     Chain chain = chain_[receiver];
-    chain.waiting += options_.credit_latency;
+    chain.waiting += delay;
     credits_[id].push_back(chain);
   }
-  queue_.push(now_, options_.credit_latency, {id, static_cast<std::uint8_t>(EventKind::credit)});
+  queue_.push(now_, delay, {id, static_cast<std::uint8_t>(EventKind::credit)});
 }
 
 void Executor::slot_freed(ConnectionId id) {
@@ -467,7 +510,7 @@ bool Executor::start_local(Stream& stream, FlowId flow, Bytes size) {
 }
 
 bool Executor::step_local(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  const FlowId flow = operation.kind == OperationKind::copy ? local_.copy[id] : local_.reduce[id];
+  const FlowId flow = operation.kind == OperationKind::copy ? copy_of(id) : reduction_of(id);
   if (start_local(stream, flow, message_size(id, operation))) return false;
   complete(id);
   return true;
@@ -487,7 +530,7 @@ void Executor::local_work_drained(std::uint32_t index) {
 // ---------------------------------------------------------------- aggregation
 
 bool Executor::step_aggregate(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  if (!overhead_paid(id, stream, instance_.gpu.send_overhead)) return false;
+  if (!overhead_paid(id, stream, gpu_of(id).send_overhead)) return false;
   const std::uint32_t slot = instance_.streams[id].groups + static_cast<std::uint32_t>(operation.peer);
   const GroupId number = instance_.members[instance_.member_slots[slot]].group;
   Group& group = groups_[number];
@@ -616,7 +659,10 @@ bool Executor::step_collect(StreamId id, Stream& stream, const CompiledOperation
 // ---------------------------------------------------------------- accounts
 
 void Executor::account_drain(StreamId id, FlowId flow, Bytes size, Duration Chain::*alone_part) {
-  if (options_.explain) account_time(id, network_.alone(flow, size), now_ - drain_start_[flow], alone_part);
+  if (!options_.explain) return;
+  const Duration elapsed = now_ - drain_start_[flow];
+  const Bandwidth rate = alone_rate_[flow];
+  account_time(id, rate > Bandwidth() ? transfer_time(size, rate) : elapsed, elapsed, alone_part);
 }
 
 void Executor::account_time(StreamId id, Duration alone, Duration elapsed, Duration Chain::*alone_part) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,8 @@ namespace collsim {
 
 class Executor {
  public:
-  // The instance must outlive the executor. Without a transport messages are flows of the fluid network.
-  // REQUIRES of a run with a transport: the instance is not folded
+  // The instance and the conditions must outlive the executor. Without a transport messages are flows of the
+  // fluid network. REQUIRES of a run with a transport: the instance is not folded
   Executor(const Instance& instance, const RunOptions& options, const Conditions& conditions,
            std::unique_ptr<Transport> transport = nullptr);
   Outcome run();
@@ -48,7 +49,10 @@ class Executor {
     credit,
     collected,
     aggregation_over,
-    capacity
+    stream_start,
+    link_change,
+    gpu_change,
+    reroute
   };
   // begin: nothing of the current operation has happened; blocked phases say what the stream waits for.
   enum class Phase : std::uint8_t {
@@ -88,9 +92,11 @@ class Executor {
     Duration latency;
     StreamId sender = none;
     StreamId receiver = none;
+    FlowId flow = 0;
     std::int32_t in_use = 0;  // slots
     std::int32_t slots = 0;
     std::int32_t arrived = 0;  // messages that wait for the receiver
+    std::int32_t parts = 1;
   };
   struct Group {
     std::int64_t payload = 0;        // bytes of the aggregation being posted
@@ -111,7 +117,16 @@ class Executor {
     bool ended = false;
   };
 
+  // A change of a GPU.
+  struct GpuChange {
+    std::uint32_t gpu = 0;     // into Instance::gpus
+    std::uint32_t number = 0;  // into its changes
+  };
+
   void add_streams();
+  void add_connections();
+  void add_changes();
+  void add_accounts();
 
   FlowId group_flow(GroupId id) const { return first_group_flow_ + id; }
 
@@ -138,6 +153,23 @@ class Executor {
   void end_job(std::uint32_t number);
   void start_job(std::uint32_t number);
   void wake(StreamId id, Phase phase);
+
+  // conditions
+  void schedule_changes();
+  void start_background(FlowId flow);
+  void change_link(std::uint32_t number);
+  void change_gpu(const GpuChange& change);
+  void change_routes(std::uint32_t number);
+  void reroute(const Instance::Reroute& reroute);
+  const Instance::Way& way_of(ConnectionId id) const;
+  bool is_draining(ConnectionId id) const;
+  Duration latency_in_order(ConnectionId id);
+  Duration credit_delay(ConnectionId id);
+  Duration jitter(ConnectionId id, std::int64_t number) const;
+  const GpuSpec& gpu_of(StreamId id) const { return gpus_[one_gpu_ ? 0 : instance_.streams[id].gpu]; }
+  FlowId reduction_of(StreamId id) const;
+  FlowId copy_of(StreamId id) const;
+  ConnectionId connection_of(FlowId flow) const { return flow_owner_.empty() ? flow : flow_owner_[flow]; }
   void message_drained(ConnectionId id);
   void start_by_transport(ConnectionId id, Bytes size);
   void message_sent(ConnectionId id);
@@ -151,6 +183,10 @@ class Executor {
   void local_work_drained(std::uint32_t index);
   void result_ready(MemberId member);
   void flow_drained(FlowId flow);
+  static Bytes part_of(const Connection& connection, Bytes size) {
+    if (connection.parts == 1) return size;
+    return Bytes((size.count() + connection.parts - 1) / connection.parts);
+  }
   Bytes message_size(StreamId id, const CompiledOperation& operation) const {
     if (operation.bytes >= 0) return Bytes(operation.bytes);
     return instance_.size(instance_.streams[id], operation, streams_[id].trip);
@@ -164,14 +200,29 @@ class Executor {
   void adopt(StreamId id, const Chain& cause) { chain_[id] = cause; }
 
   Outcome outcome();
+  void add_bytes(Outcome& outcome) const;
+  void find_down_link(Outcome& outcome) const;
+  bool drains_too_late() const;
   std::vector<BlockedStream> blocked() const;
   std::string waits_for(StreamId id) const;
   std::string dependency_text(StreamId id, const CompiledOperation& operation) const;
 
   const Instance& instance_;
   RunOptions options_;
-  std::vector<LinkChange> changes_;
-  std::vector<ResourceId> change_resource_;  // parallel to changes_
+  const Conditions& conditions_;
+  std::vector<ResourceId> change_resource_;  // [link change]
+  std::vector<GpuChange> gpu_changes_;
+  std::vector<GpuSpec> gpus_;  // [Instance::gpus], as they are now
+  bool one_gpu_ = true;
+  std::vector<ConnectionId> flow_owner_;            // [flow of a message], if there are detours
+  std::vector<std::uint32_t> detour_;               // [connection], if there are any: the present one or none
+  std::vector<std::int64_t> first_bytes_;           // [connection], if there are detours
+  std::vector<std::int64_t> detour_bytes_;          // [detour]
+  std::vector<Duration> way_latency_;               // [connection], then [detour], if latencies change
+  bool in_order_ = false;                           // latencies differ from message to message
+  std::vector<Instant> last_arrival_;               // [connection], if in_order_
+  std::vector<Instant> last_credit_;                // [connection], if in_order_
+  std::vector<std::optional<Instant>> down_since_;  // [resource], if links change
   std::vector<JobState> jobs_;
   std::vector<Stream> streams_;
   std::vector<Connection> connections_;
@@ -193,6 +244,7 @@ class Executor {
   bool limit_reached_ = false;
 
   std::vector<Chain> chain_;                       // [stream]
+  std::vector<Bandwidth> alone_rate_;              // [flow]
   std::vector<Instant> drain_start_;               // [flow]
   std::vector<Instant> message_start_;             // with a transport: [connection], then [group]
   std::vector<std::deque<Chain>> in_flight_;       // [connection]: drained (transport: started), not arrived

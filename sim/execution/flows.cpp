@@ -1,36 +1,63 @@
 #include "sim/execution/flows.hpp"
 
+#include <algorithm>
+#include <optional>
+
 namespace collsim {
 namespace {
 
 using Uses = std::vector<FluidNetwork::Use>;
 
-const Uses& uses(const Instance& instance, std::uint32_t first_hop, std::uint32_t hop_end, Uses& route) {
+template <class User>
+const Uses& uses(const Instance& instance, const User& user, Uses& route) {
   route.clear();
-  for (std::uint32_t hop = first_hop; hop < hop_end; ++hop)
+  for (std::uint32_t hop = user.first_hop; hop < user.hop_end; ++hop)
     route.push_back({instance.hops[hop].resource, instance.hops[hop].weight});
   return route;
+}
+
+// The largest rate of each part.
+std::optional<Bandwidth> part_rate(std::optional<Bandwidth> rate, std::int32_t parts) {
+  if (!rate || parts == 1) return rate;
+  return Bandwidth::bytes_per_second(std::max<std::int64_t>(1, rate->bytes_per_second() / parts));
 }
 
 // In the order of their sending streams: flows of one exclusive key lie together.
 void add_messages(FluidNetwork& network, const Instance& instance) {
   Uses route;
-  for (const Instance::Connection& connection : instance.connections) {
+  std::size_t detour = 0;
+  for (std::uint32_t id = 0; id < instance.connections.size(); ++id) {
+    const Instance::Connection& connection = instance.connections[id];
     const Schedule& schedule = *instance.jobs[instance.streams[connection.sender].job].schedule;
-    network.add_flow(uses(instance, connection.first_hop, connection.hop_end, route),
-                     schedule.channel_bandwidth, connection.sender);
+    const auto add = [&](const Instance::Way& way) {
+      network.add_flow(uses(instance, way, route), part_rate(schedule.channel_bandwidth, way.parts),
+                       connection.sender, instance.flow_weight(way));
+    };
+    add(connection);
+    for (; detour < instance.detours.size() && instance.detours[detour].connection == id; ++detour)
+      add(instance.detours[detour]);
   }
   for (std::size_t id = 0; id < instance.groups.size(); ++id) {
     const Instance::Group& group = instance.groups[id];
-    network.add_flow(uses(instance, group.first_hop, group.hop_end, route), group.rate_max,
-                     (std::uint64_t{1} << 33) + id);
+    network.add_flow(uses(instance, group, route), group.rate_max, (std::uint64_t{1} << 33) + id,
+                     instance.shares_unit);
+  }
+}
+
+void add_background(FluidNetwork& network, const Instance& instance) {
+  Uses route;
+  for (std::size_t id = 0; id < instance.background.size(); ++id) {
+    const Instance::BackgroundFlow& flow = instance.background[id];
+    network.add_flow(uses(instance, flow, route), flow.rate, (std::uint64_t{1} << 35) + id,
+                     instance.shares_unit);
   }
 }
 
 }  // namespace
 
 LocalFlows add_flows(FluidNetwork& network, const Instance& instance, bool messages) {
-  const std::size_t count = messages ? instance.connections.size() + instance.groups.size() : 0;
+  const std::size_t count =
+      messages ? instance.connections.size() + instance.detours.size() + instance.groups.size() : 0;
   network.reserve(instance.resources.size(), count, messages ? instance.hops.size() : 0);
   for (const Instance::Resource& resource : instance.resources)
     network.add_resource(resource.capacity, resource.changes);
@@ -49,6 +76,8 @@ LocalFlows add_flows(FluidNetwork& network, const Instance& instance, bool messa
     if (stream.reduce_unit != Instance::none) local.reduce[id] = add(id, stream.reduce_unit);
     if (stream.copy_unit != Instance::none) local.copy[id] = add(id, stream.copy_unit);
   }
+  local.first_background = static_cast<FlowId>(count + local.owner.size());
+  if (messages) add_background(network, instance);
   return local;
 }
 

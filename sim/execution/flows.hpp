@@ -1,5 +1,6 @@
-// add_flows(): the resources and flows of an instance in a network. Flow numbers: connections, then groups,
-// then the local work of streams in their order, the reductions of a stream before its copies.
+// add_flows(): the resources and flows of an instance in a network. Flow numbers: connections, each followed
+// by its detours, then groups, then the local work of streams in their order, the reductions of a stream
+// before its copies, then background flows.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,12 @@ struct LocalFlows {
   std::vector<FlowId> copy;
   std::vector<std::uint32_t> owner;  // [flow - first]: stream
   FlowId first = 0;
+  FlowId first_background = 0;
 };
+
+inline FlowId flow_of_detour(const Instance& instance, std::uint32_t detour) {
+  return instance.detours[detour].connection + detour + 1;
+}
 
 // Without `messages`, those of local work alone, from number 0 on.
 // REQUIRES: the network is empty. It is not frozen yet.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/check.hpp"
@@ -14,7 +15,7 @@ namespace {
 // Kinds of edges; a label is kind + kinds * slot.
 enum : std::uint32_t { sends, receives, depends, depended, posts, belongs, uses, reduces, copies, kinds };
 
-// The instance as a graph: streams, then connections, members, groups, resources.
+// The instance as a graph: streams, then connections, members, groups, background flows, resources.
 class InstanceGraph {
  public:
   explicit InstanceGraph(const Instance& instance)
@@ -22,8 +23,10 @@ class InstanceGraph {
         first_connection_(static_cast<std::uint32_t>(instance.streams.size())),
         first_member_(first_connection_ + static_cast<std::uint32_t>(instance.connections.size())),
         first_group_(first_member_ + static_cast<std::uint32_t>(instance.members.size())),
-        first_resource_(first_group_ + static_cast<std::uint32_t>(instance.groups.size())),
+        first_background_(first_group_ + static_cast<std::uint32_t>(instance.groups.size())),
+        first_resource_(first_background_ + static_cast<std::uint32_t>(instance.background.size())),
         graph_(first_resource_ + instance.resources.size()) {
+    number_latencies();
     each_edge([this](std::uint32_t from, std::uint32_t to, std::uint32_t, std::uint32_t) {
       graph_.count_edge(from, to);
     });
@@ -37,25 +40,41 @@ class InstanceGraph {
   std::uint32_t connection(std::uint32_t id) const { return first_connection_ + id; }
   std::uint32_t member(std::uint32_t id) const { return first_member_ + id; }
   std::uint32_t group(std::uint32_t id) const { return first_group_ + id; }
+  std::uint32_t background(std::uint32_t id) const { return first_background_ + id; }
   std::uint32_t resource(std::uint32_t id) const { return first_resource_ + id; }
+
+  // Equal numbers for connections whose latencies change alike; 0 for those whose latency stays.
+  void number_latencies() {
+    std::map<std::tuple<std::uint64_t, std::uint32_t, Duration>, std::uint64_t> numbers;
+    latencies_.resize(instance_.connections.size());
+    for (const Instance::LatencyChange& change : instance_.latency_changes) {
+      std::uint64_t& number = latencies_[change.connection];
+      number = numbers.try_emplace({number, change.change, change.latency}, numbers.size() + 1).first->second;
+    }
+  }
 
   // What vertices of a cell must have in common beside their neighbours.
   std::vector<std::uint64_t> colours() const {
     std::vector<std::uint64_t> result;
     result.reserve(graph_.size());
     for (const Instance::Stream& stream : instance_.streams) result.push_back(colour(stream));
-    for (const Instance::Connection& connection : instance_.connections)
-      result.push_back(hash({2, static_cast<std::uint64_t>(connection.latency.picoseconds())}));
+    for (std::size_t id = 0; id < instance_.connections.size(); ++id) {
+      const Instance::Connection& connection = instance_.connections[id];
+      result.push_back(hash({2, static_cast<std::uint64_t>(connection.latency.picoseconds()),
+                             static_cast<std::uint64_t>(connection.parts), latencies_[id]}));
+    }
     for (const Instance::Member& member : instance_.members)
       result.push_back(
           hash({3, member.receives, static_cast<std::uint64_t>(member.down_latency.picoseconds())}));
     for (const Instance::Group& group : instance_.groups) result.push_back(colour(group));
+    for (const Instance::BackgroundFlow& flow : instance_.background)
+      result.push_back(hash({6, static_cast<std::uint64_t>(flow.rate.bytes_per_second())}));
     for (std::size_t id = 0; id < instance_.resources.size(); ++id) {
       const Instance::Resource& resource = instance_.resources[id];
       const bool unit = !resource.link.exists();
-      const std::uint64_t own = resource.changes ? id + 1 : 0;
-      result.push_back(
-          hash({5, static_cast<std::uint64_t>(resource.capacity.bytes_per_second()), unit, own}));
+      const std::uint64_t own = resource.changes && !unit ? id + 1 : 0;
+      result.push_back(hash({5, static_cast<std::uint64_t>(resource.capacity.bytes_per_second()), unit, own,
+                             resource.gpu, resource.copies}));
     }
     return result;
   }
@@ -64,6 +83,9 @@ class InstanceGraph {
   bool alike(std::uint32_t a, std::uint32_t b) const {
     if (a >= first_resource_)
       return alike(instance_.resources[a - first_resource_], instance_.resources[b - first_resource_]);
+    if (a >= first_background_)
+      return instance_.background[a - first_background_].rate ==
+             instance_.background[b - first_background_].rate;
     if (a >= first_group_)
       return alike(instance_.groups[a - first_group_], instance_.groups[b - first_group_]);
     if (a >= first_member_) {
@@ -71,15 +93,21 @@ class InstanceGraph {
       const Instance::Member& other = instance_.members[b - first_member_];
       return one.receives == other.receives && one.down_latency == other.down_latency;
     }
-    if (a >= first_connection_)
-      return instance_.connections[a - first_connection_].latency ==
-             instance_.connections[b - first_connection_].latency;
+    if (a >= first_connection_) {
+      const std::uint32_t one = a - first_connection_;
+      const std::uint32_t other = b - first_connection_;
+      return instance_.connections[one].latency == instance_.connections[other].latency &&
+             instance_.connections[one].parts == instance_.connections[other].parts &&
+             latencies_[one] == latencies_[other];
+    }
     return alike(instance_.streams[a], instance_.streams[b]);
   }
 
  private:
   static bool alike(const Instance::Resource& a, const Instance::Resource& b) {
-    return a.capacity == b.capacity && a.link.exists() == b.link.exists() && !a.changes && !b.changes;
+    if (!a.link.exists() || !b.link.exists())
+      return !a.link.exists() && !b.link.exists() && a.gpu == b.gpu && a.copies == b.copies;
+    return a.capacity == b.capacity && !a.changes && !b.changes;
   }
   static bool alike(const Instance::Group& a, const Instance::Group& b) {
     return a.job == b.job && a.members == b.members && a.up_latency_max == b.up_latency_max &&
@@ -87,7 +115,9 @@ class InstanceGraph {
            a.operations_max == b.operations_max;
   }
   bool alike(const Instance::Stream& a, const Instance::Stream& b) const {
-    if (a.program != b.program || a.job != b.job || a.base_count != b.base_count) return false;
+    if (a.program != b.program || a.job != b.job || a.base_count != b.base_count || a.gpu != b.gpu ||
+        a.skew != b.skew)
+      return false;
     const CompiledProgram& program = instance_.programs.programs[a.program];
     if (program.uniform) return true;
     if (program.by_region) {
@@ -129,7 +159,8 @@ class InstanceGraph {
     else if (!program.uniform)
       for (auto base = stream.bases; base < stream.bases + stream.base_count; ++base)
         sizes = hash({sizes, static_cast<std::uint64_t>(instance_.bases[base])});
-    return hash({1, stream.program, stream.job, sizes});
+    return hash({1, stream.program, stream.job, sizes, stream.gpu,
+                 static_cast<std::uint64_t>(stream.skew.picoseconds())});
   }
 
   std::uint64_t colour(const Instance::Group& group) const {
@@ -164,8 +195,11 @@ class InstanceGraph {
       visit(member(id), group(instance_.members[id].group), belongs, belongs);
     const auto hops = [&](std::uint32_t user, std::uint32_t first, std::uint32_t end) {
       for (std::uint32_t hop = first; hop < end; ++hop)
-        visit(user, resource(instance_.hops[hop].resource), uses, uses);
+        for (std::uint32_t part = 0; part < instance_.hops[hop].weight; ++part)
+          visit(user, resource(instance_.hops[hop].resource), uses, uses);
     };
+    for (std::uint32_t id = 0; id < instance_.background.size(); ++id)
+      hops(background(id), instance_.background[id].first_hop, instance_.background[id].hop_end);
     for (std::uint32_t id = 0; id < instance_.connections.size(); ++id)
       hops(connection(id), instance_.connections[id].first_hop, instance_.connections[id].hop_end);
     for (std::uint32_t id = 0; id < instance_.groups.size(); ++id)
@@ -176,7 +210,9 @@ class InstanceGraph {
   std::uint32_t first_connection_;
   std::uint32_t first_member_;
   std::uint32_t first_group_;
+  std::uint32_t first_background_;
   std::uint32_t first_resource_;
+  std::vector<std::uint64_t> latencies_;  // [connection]: of the changes of its latency, or 0
   LabelledGraph graph_;
 };
 
@@ -211,20 +247,24 @@ class Quotient {
         connections_(numbering(partition, graph.connection(0), whole.connections.size())),
         members_(numbering(partition, graph.member(0), whole.members.size())),
         groups_(numbering(partition, graph.group(0), whole.groups.size())),
+        background_(numbering(partition, graph.background(0), whole.background.size())),
         resources_(numbering(partition, graph.resource(0), whole.resources.size())) {
     folded_.programs = whole.programs;
-    folded_.gpu = whole.gpu;
+    folded_.gpus = whole.gpus;
+    folded_.shares_unit = whole.shares_unit;
     for (const std::uint32_t id : resources_.first) folded_.resources.push_back(whole.resources[id]);
     count_shares(graph);
     add_streams();
     add_jobs();
     add_connections();
     add_groups();
+    add_background();
+    add_latency_changes();
   }
 
   Folded take() {
     return {std::move(folded_),
-            {std::move(streams_.number), std::move(resources_.number)},
+            {std::move(streams_.number), std::move(resources_.number), std::move(connections_.number)},
             std::move(streams_.first)};
   }
 
@@ -235,7 +275,9 @@ class Quotient {
   void count_shares(const InstanceGraph& graph) {
     for (std::uint32_t id = 0; id < resources_.first.size(); ++id)
       for (const LabelledGraph::Edge& edge : graph.graph().edges(graph.resource(resources_.first[id]))) {
-        if (edge.to >= graph.group(0))
+        if (edge.to >= graph.background(0))
+          ++background_shares_[{background_.number[edge.to - graph.background(0)], id}];
+        else if (edge.to >= graph.group(0))
           ++group_shares_[{groups_.number[edge.to - graph.group(0)], id}];
         else if (edge.to >= graph.connection(0))
           ++connection_shares_[{connections_.number[edge.to - graph.connection(0)], id}];
@@ -312,6 +354,24 @@ class Quotient {
     COLLSIM_CHECK(next == folded_.members.size());
   }
 
+  void add_background() {
+    for (std::uint32_t id = 0; id < background_.first.size(); ++id) {
+      Instance::BackgroundFlow flow = whole_.background[background_.first[id]];
+      add_hops(background_shares_, id, flow.first_hop, flow.hop_end);
+      folded_.background.push_back(flow);
+    }
+  }
+
+  // Those of the first connection of each class.
+  void add_latency_changes() {
+    for (Instance::LatencyChange change : whole_.latency_changes) {
+      const std::uint32_t number = connections_.number[change.connection];
+      if (connections_.first[number] != change.connection) continue;
+      change.connection = number;
+      folded_.latency_changes.push_back(change);
+    }
+  }
+
   // Each class of resources once, with the shares that the class of flows has of each of them.
   void add_hops(const Shares& shares, std::uint32_t flow, std::uint32_t& first_hop, std::uint32_t& hop_end) {
     first_hop = count_of(folded_.hops);
@@ -334,9 +394,11 @@ class Quotient {
   Numbering connections_;
   Numbering members_;
   Numbering groups_;
+  Numbering background_;
   Numbering resources_;
   Shares connection_shares_;
   Shares group_shares_;
+  Shares background_shares_;
   Shares unit_shares_;
   Instance folded_;
 };
@@ -352,6 +414,7 @@ bool all_alike(const InstanceGraph& graph, const Partition& partition) {
 }  // namespace
 
 std::optional<Folded> fold(const Instance& instance, std::size_t classes_max) {
+  if (!instance.may_fold()) return std::nullopt;
   const InstanceGraph graph(instance);
   const Partition partition = equitable_partition(graph.graph(), graph.colours(), classes_max);
   if (partition.members.empty()) return std::nullopt;

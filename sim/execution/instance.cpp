@@ -5,6 +5,7 @@
 
 #include "sim/core/check.hpp"
 #include "sim/core/random.hpp"
+#include "sim/execution/ways.hpp"
 
 namespace collsim {
 namespace {
@@ -65,13 +66,10 @@ using MemberIndex = std::vector<std::pair<Rank, std::uint32_t>>;
 
 class Builder {
  public:
-  Builder(const Topology& topology, const Conditions& conditions) : topology_(topology) {
-    instance_.gpu = topology.gpu(0);
-    link_resource_.assign(topology.link_count(), none);
-    for (const LinkChange& change : conditions.link_changes) {
-      COLLSIM_CHECK(change.link.value < topology.link_count());
-      instance_.resources[resource_of(change.link)].changes = true;
-    }
+  Builder(const Topology& topology, const Conditions& conditions)
+      : topology_(topology), conditions_(conditions) {
+    ways_.emplace(topology, conditions, instance_);
+    gpus_.emplace(topology, conditions, instance_.gpus);
   }
 
   void add(const Job& job) {
@@ -99,6 +97,7 @@ class Builder {
   }
 
   Instance take() {
+    ways_->finish();
     add_units();
     return std::move(instance_);
   }
@@ -109,15 +108,6 @@ class Builder {
   template <class T>
   static std::uint32_t count_of(const std::vector<T>& items) {
     return static_cast<std::uint32_t>(items.size());
-  }
-
-  std::uint32_t resource_of(LinkId link) {
-    std::uint32_t& resource = link_resource_[link.value];
-    if (resource == none) {
-      resource = count_of(instance_.resources);
-      instance_.resources.push_back({topology_.link(link).bandwidth, link, false});
-    }
-    return resource;
   }
 
   std::vector<MemberIndex> add_groups(const Job& job, std::uint32_t number) {
@@ -145,6 +135,7 @@ class Builder {
     group.job = job;
     group.number = number;
     group.members = static_cast<std::int32_t>(wanted.members.size());
+    group.root = path.root;
     group.rate_max = path.rate_max;
     group.operations_max = path.operations_max;
     group.first_member = count_of(instance_.members);
@@ -155,11 +146,12 @@ class Builder {
           wanted.mode == AggregationMode::all_reduce || (wanted.mode == AggregationMode::reduce) == root;
       if (sends) group.up_latency_max = std::max(group.up_latency_max, path.up_latency[place]);
       if (receives) group.down_latency_max = std::max(group.down_latency_max, path.down_latency[place]);
-      instance_.members.push_back({count_of(instance_.groups), receives, path.down_latency[place]});
+      instance_.members.push_back(
+          {count_of(instance_.groups), receives, sends, wanted.members[place], path.down_latency[place]});
     }
     group.member_end = count_of(instance_.members);
     group.first_hop = count_of(instance_.hops);
-    for (const LinkId link : path.links) instance_.hops.push_back({resource_of(link), 1});
+    for (const LinkId link : path.links) instance_.hops.push_back({ways_->resource_of(link), 1});
     group.hop_end = count_of(instance_.hops);
     instance_.groups.push_back(group);
   }
@@ -182,6 +174,8 @@ class Builder {
         stream.program = first_program + static_cast<std::uint32_t>(binding.program);
         stream.job = number;
         stream.rank = mapped(job, rank);
+        stream.gpu = gpus_->of(stream.rank);
+        if (!conditions_.skew.empty()) stream.skew = conditions_.skew[static_cast<std::size_t>(stream.rank)];
         stream.number = index;
         stream.bases = count_of(instance_.bases);
         stream.base_count = count_of(binding.bases);
@@ -261,14 +255,7 @@ class Builder {
     connection.target = peer.rank;
     connection.channel = peer.channel;
     COLLSIM_CHECK(connection.source != connection.target);
-    links_.clear();
-    topology_.route(connection.source, connection.target, connection.channel, links_);
-    connection.first_hop = count_of(instance_.hops);
-    for (const LinkId link : links_) {
-      connection.latency += topology_.link(link).latency;
-      instance_.hops.push_back({resource_of(link), 1});
-    }
-    connection.hop_end = count_of(instance_.hops);
+    ways_->find(connection, instance_.jobs[instance_.streams[sender].job].channel_bandwidth);
     instance_.send_to[place] = count_of(instance_.connections);
     instance_.connections.push_back(connection);
   }
@@ -277,29 +264,29 @@ class Builder {
   void add_units() {
     std::vector<std::uint32_t> reduce_unit(static_cast<std::size_t>(topology_.ranks()), none);
     std::vector<std::uint32_t> copy_unit = reduce_unit;
-    const auto unit = [this](std::uint32_t& entry, Bandwidth bandwidth) {
-      if (entry == none) {
+    const auto unit = [this](std::uint32_t& entry, const Instance::Stream& stream, bool copies) {
+      const std::optional<Instance::Resource> wanted = unit_of(instance_, stream.gpu, copies);
+      if (entry == none && wanted) {
         entry = count_of(instance_.resources);
-        instance_.resources.push_back({bandwidth, LinkId(), false});
+        instance_.resources.push_back(*wanted);
       }
       return entry;
     };
     for (Instance::Stream& stream : instance_.streams) {
       const CompiledProgram& program = instance_.programs.programs[stream.program];
       const auto rank = static_cast<std::size_t>(stream.rank);
-      if (program.reduces && instance_.gpu.reduce_bandwidth)
-        stream.reduce_unit = unit(reduce_unit[rank], *instance_.gpu.reduce_bandwidth);
-      if (program.copies && instance_.gpu.copy_bandwidth)
-        stream.copy_unit = unit(copy_unit[rank], *instance_.gpu.copy_bandwidth);
+      if (program.reduces) stream.reduce_unit = unit(reduce_unit[rank], stream, false);
+      if (program.copies) stream.copy_unit = unit(copy_unit[rank], stream, true);
     }
   }
 
   const Topology& topology_;
+  const Conditions& conditions_;
   Instance instance_;
-  std::vector<std::uint32_t> link_resource_;  // [LinkId]
+  std::optional<Ways> ways_;
+  std::optional<Gpus> gpus_;
   std::vector<Peer> peers_;  // of the job being added, parallel to send_to from first_peer_ on
   std::uint32_t first_peer_ = 0;
-  std::vector<LinkId> links_;
 };
 
 bool same_shape(const CompiledPrograms& a, const CompiledPrograms& b) {

@@ -9,8 +9,10 @@
 // Memory  O(streams + connections * hops).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/execution/compiled.hpp"
@@ -38,21 +40,58 @@ struct Instance {
     std::uint32_t reduce_unit = none;  // resource, if reductions take time
     std::uint32_t copy_unit = none;
     std::uint32_t unit_weight = 1;  // folded: streams of this class that share a unit
+    std::uint32_t gpu = 0;          // of its rank, into gpus
+    Duration skew;                  // from its job's start to its own
   };
-  struct Connection {
-    std::int64_t weight = 1;
-    Duration latency;
-    std::uint32_t sender = none;  // stream
-    std::uint32_t receiver = none;
+  // How a connection crosses the network. A message is cut into `parts` equal ones, one for each of its
+  // routes, which all drain at one rate; a hop's weight says how many parts cross it.
+  struct Way {
+    Duration latency;             // the largest of the routes
     std::uint32_t first_hop = 0;  // into hops
     std::uint32_t hop_end = 0;
+    std::int32_t parts = 1;
+    Bandwidth alone;  // rate of each part with nobody else there, as links are at the start
+  };
+  struct Connection : Way {
+    std::int64_t weight = 1;
+    std::uint32_t sender = none;  // stream
+    std::uint32_t receiver = none;
     Rank source = 0;  // ranks of the topology
     Rank target = 0;
     std::int32_t channel = 0;
   };
+  // Another way, which a change of routes gives a connection. Those of a connection lie together.
+  struct Detour : Way {
+    std::uint32_t connection = 0;
+    std::uint32_t change = 0;  // of Conditions::route_changes, the first that gives it
+  };
+  struct Reroute {
+    std::uint32_t change = 0;  // increasing
+    std::uint32_t connection = 0;
+    std::uint32_t detour = none;  // none: back to its first way
+  };
+  // From a change of a link on, the latency of a way is another.
+  struct LatencyChange {
+    std::uint32_t change = 0;  // of Conditions::link_changes, increasing
+    std::uint32_t connection = 0;
+    std::uint32_t detour = none;  // none: of its first way
+    Duration latency;
+  };
+  struct BackgroundFlow {
+    Bandwidth rate;
+    std::uint32_t first_hop = 0;
+    std::uint32_t hop_end = 0;
+  };
+  // The GPU of a rank, and what it becomes. Ranks with equal ones share an entry.
+  struct Gpu {
+    GpuSpec spec;
+    std::vector<std::pair<Instant, GpuSpec>> changes;  // by time
+  };
   struct Member {
     std::uint32_t group = none;
     bool receives = false;  // it collects results
+    bool sends = false;     // it contributes
+    Rank rank = 0;          // of the topology
     Duration down_latency;
   };
   struct Group {
@@ -69,6 +108,7 @@ struct Instance {
     std::int32_t number = 0;     // in its schedule
     std::uint64_t identity = 0;  // hash of its AggregationGroup
     std::int32_t members = 0;    // of the real group, for messages
+    VertexId root;               // of the tree that its links are
   };
   struct Hop {
     std::uint32_t resource = 0;
@@ -77,8 +117,10 @@ struct Instance {
   // A link, or a unit of a GPU. Of a folded instance: each resource of a class.
   struct Resource {
     Bandwidth capacity;
-    LinkId link;           // none for a unit
-    bool changes = false;  // its capacity may change during the run
+    LinkId link;               // none for a unit
+    bool changes = false;      // its capacity or latency may change during the run
+    std::uint32_t gpu = none;  // a unit's, into gpus
+    bool copies = false;       // a unit that copies, else one that reduces
   };
   struct JobFacts {
     const Schedule* schedule = nullptr;  // valid during the run that it was given for
@@ -106,7 +148,24 @@ struct Instance {
   std::vector<std::uint32_t> receive_from;
   std::vector<std::uint32_t> stream_slots;  // streams that dependencies name
   std::vector<std::uint32_t> member_slots;  // members of groups
-  GpuSpec gpu;                              // of every rank
+  std::vector<Gpu> gpus;
+  std::vector<Detour> detours;
+  std::vector<Reroute> reroutes;
+  std::vector<LatencyChange> latency_changes;
+  std::vector<BackgroundFlow> background;
+  std::uint32_t shares_unit = 1;  // a flow of `parts` parts has the weight shares_unit / parts
+  bool has_jitter = false;
+
+  // Whether nothing changes during the run, and nothing is drawn.
+  bool is_steady() const;
+  // Whether alike elements always behave alike.
+  bool may_fold() const { return reroutes.empty() && !has_jitter; }
+  std::uint32_t flow_weight(const Way& way) const {
+    return std::max(1U, shares_unit / static_cast<std::uint32_t>(way.parts));
+  }
+  static Bytes part_of(const Way& way, Bytes size) {
+    return way.parts == 1 ? size : Bytes((size.count() + way.parts - 1) / way.parts);
+  }
 
   // Bytes of the present operation of a stream in trip `trip`.
   Bytes size(const Stream& stream, const CompiledOperation& operation, std::int64_t trip) const {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/quantity_text.hpp"
 #include "sim/execution/executor.hpp"
 #include "sim/execution/fold.hpp"
+#include "sim/execution/packet_transport.hpp"
 #include "sim/execution/sweep.hpp"
 #include "sim/execution/translated.hpp"
 
@@ -52,6 +54,23 @@ RunOptions plainly(RunOptions options) {
   return options;
 }
 
+// Packets know nothing of classes and constant rates.
+RunOptions possible(RunOptions options) {
+  if (options.network.kind == NetworkKind::packet) options.shortcuts = Shortcuts::plain;
+  return options;
+}
+
+// "leaf0 -> spine1 is down since 1 ms, and nothing re-routes"
+std::string failure_text(const Topology& topology, const Outcome& outcome) {
+  if (outcome.status != RunStatus::failed) return outcome.standstill;
+  std::string since = "from the start";
+  if (outcome.down_since > Instant()) {
+    since = "since " + text_from(outcome.down_since - Instant());
+    if (const std::size_t zeros = since.find(".00 "); zeros != std::string::npos) since.erase(zeros, 3);
+  }
+  return topology.link_name(outcome.down_link) + " is down " + since + ", and nothing re-routes";
+}
+
 // The largest message that `rank` posts to aggregation group `group`.
 Bytes largest_aggregation(const Schedule& schedule, Rank rank, std::int32_t group) {
   Bytes largest;
@@ -89,10 +108,11 @@ struct Simulator::Prepared {
   std::int64_t streams() const {
     return translated ? translated->streams : static_cast<std::int64_t>(whole.streams.size());
   }
-  RunResult result(const Topology& topology, const Outcome& outcome) const {
+  RunResult result(const Topology& topology, const Conditions& conditions, const Outcome& outcome) const {
     if (translated) return result_of(topology, *translated, outcome);
+    const Classes own;
     const bool is_folded = &ran() != &whole;
-    return result_of(topology, whole, ran(), outcome, is_folded ? folded->classes : Classes{});
+    return result_of(topology, conditions, {whole, ran(), is_folded ? folded->classes : own}, outcome);
   }
   bool sweeps_through(const RunOptions& options);
 };
@@ -156,13 +176,15 @@ bool Simulator::Prepared::sweeps_through(const RunOptions& options) {
   const auto streams = static_cast<std::int64_t>(ran().streams.size());
   if (options.shortcuts == Shortcuts::automatic && messages_of(ran()) < messages_a_stream_min * streams)
     return false;
+  if (options.credit_by_route) return false;
   std::optional<bool>& known = use_folded && folded ? sweeps_folded : sweeps_whole;
   if (!known) known = collsim::sweeps(ran(), options);
   return *known;
 }
 
-Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& options,
+Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& asked,
                              const Conditions& conditions) {
+  const RunOptions options = possible(asked);
   constexpr std::int64_t swept_a_second = 400'000'000;
   constexpr std::int64_t by_events_a_second = 1'500'000;
   prepare(jobs, options, conditions);
@@ -179,18 +201,25 @@ Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& opt
   return estimate;
 }
 
-RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& options,
+RunResult Simulator::run(const std::vector<Job>& jobs, const RunOptions& asked,
                          const Conditions& conditions) {
+  const RunOptions options = possible(asked);
   prepare(jobs, options, conditions);
   const Instance& ran = prepared_->ran();
   const bool shortened = &ran != &prepared_->whole;
   std::optional<Outcome> swept;
   if (options.shortcuts == Shortcuts::automatic || options.shortcuts == Shortcuts::sweep)
     swept = sweep(ran, options);
-  const Outcome outcome = swept ? std::move(*swept) : Executor(ran, options, conditions).run();
-  if (shortened && outcome.status == RunStatus::deadlock && prepared_->streams() <= named_streams_max)
+  const bool in_packets = options.network.kind == NetworkKind::packet;
+  std::unique_ptr<Transport> transport =
+      in_packets ? packet_transport(*topology_, ran, options, conditions) : nullptr;
+  const Outcome outcome =
+      swept ? std::move(*swept) : Executor(ran, options, conditions, std::move(transport)).run();
+  const bool stuck = outcome.status == RunStatus::deadlock || outcome.status == RunStatus::failed;
+  if (shortened && stuck && prepared_->streams() <= named_streams_max)
     return simulate(*topology_, jobs, plainly(options), conditions);
-  RunResult result = prepared_->result(*topology_, outcome);
+  RunResult result = prepared_->result(*topology_, conditions, outcome);
+  result.failure = failure_text(*topology_, outcome);
   result.method.sweeps = swept.has_value();
   result.method.streams = prepared_->streams();
   result.method.classes = static_cast<std::int64_t>(ran.streams.size());

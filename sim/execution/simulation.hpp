@@ -107,7 +107,8 @@ struct RunResult {
   std::vector<Bytes> link_bytes;      // [LinkId]
   std::optional<CriticalPath> critical_path;
   std::vector<BlockedStream> blocked;  // status deadlock or failed: every stream that did not end
-  std::string failure;                 // status failed: which link is down since when
+  // status failed: which link is down since when; status deadlock, packets: which wait for each other
+  std::string failure;
   std::optional<PacketFacts> packets;  // packet model
 };
 

@@ -97,8 +97,7 @@ class Sweep {
     if (instance_.jobs.size() != 1 || !instance_.groups.empty() || options_.explain ||
         instance_.streams.empty())
       return false;
-    for (const Instance::Resource& resource : instance_.resources)
-      if (resource.changes) return false;
+    if (!instance_.is_steady() || options_.credit_by_route) return false;
     for (const CompiledOperation& operation : programs_.operations)
       if (operation.kind != OperationKind::send && operation.kind != OperationKind::receive &&
           operation.kind != OperationKind::receive_reduce && operation.kind != OperationKind::wait)
@@ -228,14 +227,16 @@ class Sweep {
 
   std::int64_t duration_of(std::uint32_t id, const CompiledOperation& operation, Bytes size) const {
     const Instance::Stream& stream = instance_.streams[id];
+    const GpuSpec& gpu = instance_.gpus[stream.gpu].spec;
     if (operation.kind == OperationKind::send) {
       const std::uint32_t connection =
           instance_.send_to[stream.peers + static_cast<std::uint32_t>(operation.peer)];
-      const Duration drain = size > Bytes(0) ? network_.alone(connection, size) : Duration();
-      return (instance_.gpu.send_overhead + drain).picoseconds();
+      const Bytes part = Instance::part_of(instance_.connections[connection], size);
+      const Duration drain = size > Bytes(0) ? network_.alone(connection, part) : Duration();
+      return (gpu.send_overhead + drain).picoseconds();
     }
     if (operation.kind == OperationKind::wait) return 0;
-    Duration time = instance_.gpu.receive_overhead;
+    Duration time = gpu.receive_overhead;
     if (operation.kind == OperationKind::receive_reduce && stream.reduce_unit != none && size > Bytes(0))
       time += transfer_time(size, instance_.resources[stream.reduce_unit].capacity);
     return time.picoseconds();
@@ -351,8 +352,9 @@ class Sweep {
     lane.sent_row.assign(slots, std::vector<std::int64_t>(window_));
     lane.received_row.assign(slots, std::vector<std::int64_t>(window_));
     lane.times.resize(window_ * lane.streams.size());
-    const std::int64_t start = (instance_.jobs[0].start + options_.launch_overhead).picoseconds();
-    std::fill(row_at(lane, -1), row_at(lane, -1) + lane.streams.size(), start);
+    const Instant start = instance_.jobs[0].start + options_.launch_overhead;
+    for (std::size_t place = 0; place < lane.streams.size(); ++place)
+      row_at(lane, -1)[place] = (start + instance_.streams[lane.streams[place]].skew).picoseconds();
   }
 
   std::int64_t* row_at(Lane& lane, std::int64_t row) const {

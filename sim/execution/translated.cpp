@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sim/core/check.hpp"
+#include "sim/execution/ways.hpp"
 
 namespace collsim {
 namespace {
@@ -50,7 +51,7 @@ class TranslatedBuilder {
       : topology_(topology), schedule_(schedule), classes_(classes_of_links(topology)) {}
 
   TranslatedInstance build() {
-    instance_.gpu = topology_.gpu(0);
+    instance_.gpus.push_back({topology_.gpu(0), {}});
     instance_.programs.add(schedule_);
     add_streams();
     Instance::JobFacts facts;
@@ -124,12 +125,15 @@ class TranslatedBuilder {
     topology_.route(0, peer.rank, peer.channel, links_);
     connection.first_hop = static_cast<std::uint32_t>(instance_.hops.size());
     std::map<std::uint32_t, std::int64_t> crossed;  // by class: links of the route
+    Bandwidth alone = schedule_.channel_bandwidth.value_or(topology_.link(links_.front()).bandwidth);
     for (const LinkId link : links_) {
+      alone = std::min(alone, topology_.link(link).bandwidth);
       connection.latency += topology_.link(link).latency;
       ++crossed[classes_.number[link.value]];
     }
     for (const auto& entry : crossed) add_hop(classes_.classes[entry.first], entry.second);
     connection.hop_end = static_cast<std::uint32_t>(instance_.hops.size());
+    connection.alone = alone;
     instance_.send_to[place] = id;
     senders_.emplace_back(peer.rank, peer.channel, id);
     instance_.connections.push_back(connection);
@@ -138,7 +142,8 @@ class TranslatedBuilder {
   void add_hop(LinkClass& kind, std::int64_t crossed) {
     if (kind.resource == Instance::none) {
       kind.resource = static_cast<std::uint32_t>(instance_.resources.size());
-      instance_.resources.push_back({topology_.link(kind.first).bandwidth, kind.first, false});
+      instance_.resources.push_back(
+          {topology_.link(kind.first).bandwidth, kind.first, false, Instance::none, false});
     }
     const std::int64_t flows = schedule_.ranks * crossed;
     COLLSIM_CHECK(flows % kind.links == 0);
@@ -169,10 +174,11 @@ class TranslatedBuilder {
   }
 
   void add_units() {
-    const auto unit = [this](std::uint32_t& entry, Bandwidth bandwidth) {
-      if (entry == Instance::none) {
+    const auto unit = [this](std::uint32_t& entry, bool copies) {
+      const std::optional<Instance::Resource> wanted = unit_of(instance_, 0, copies);
+      if (entry == Instance::none && wanted) {
         entry = static_cast<std::uint32_t>(instance_.resources.size());
-        instance_.resources.push_back({bandwidth, LinkId(), false});
+        instance_.resources.push_back(*wanted);
       }
       return entry;
     };
@@ -180,10 +186,8 @@ class TranslatedBuilder {
     std::uint32_t copy_unit = Instance::none;
     for (Instance::Stream& stream : instance_.streams) {
       const CompiledProgram& program = instance_.programs.programs[stream.program];
-      if (program.reduces && instance_.gpu.reduce_bandwidth)
-        stream.reduce_unit = unit(reduce_unit, *instance_.gpu.reduce_bandwidth);
-      if (program.copies && instance_.gpu.copy_bandwidth)
-        stream.copy_unit = unit(copy_unit, *instance_.gpu.copy_bandwidth);
+      if (program.reduces) stream.reduce_unit = unit(reduce_unit, false);
+      if (program.copies) stream.copy_unit = unit(copy_unit, true);
     }
   }
 
@@ -203,7 +207,9 @@ std::optional<TranslatedInstance> translated_instance(const Topology& topology, 
   if (jobs.size() != 1 || !conditions.is_empty()) return std::nullopt;
   const Job& job = jobs[0];
   const Schedule& schedule = *job.schedule;
-  const bool fits = schedule.translated && job.rank_map.empty() && job.start == Instant() &&
+  const bool alike = !topology.has_unlike_gpus() &&
+                     (topology.ranks() < 2 || topology.routes().spreading() == Spreading::none);
+  const bool fits = alike && schedule.translated && job.rank_map.empty() && job.start == Instant() &&
                     schedule.ranks == topology.ranks() && uniform(schedule.layout) &&
                     topology.has_translation(schedule.translated->translation.kind);
   if (!fits) return std::nullopt;
