@@ -63,7 +63,7 @@ Json one_schema(const Key& key, bool layered) {
       return {{"anyOf", Json::array({{{"type", "number"}, {"minimum", key.minimum}, {"maximum", key.maximum}},
                                      {{"type", "string"}, {"pattern", "^[0-9]+([:/][0-9]+|\\.[0-9]+)?$"}}})}};
     case Form::text:
-      return {{"type", "string"}, {"minLength", 1}};
+      return {{"type", Json::array({"string", "integer"})}, {"minLength", 1}};  // a name may be of digits
     case Form::part:
       return {{"anyOf",
                Json::array({{{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},

@@ -130,6 +130,7 @@ TEST_CASE("The schema lists names with their aliases, and defaults with their ty
   CHECK(properties["network"]["anyOf"][0]["enum"] == Json::array({"fluid", "packet"}));
   CHECK(properties["credit_latency"]["anyOf"][1]["const"] == "route");
   CHECK(properties["placement"]["anyOf"][1]["type"] == "array");
+  CHECK(properties["jobs"]["items"]["properties"]["after"]["type"] == Json::array({"string", "integer"}));
   CHECK(properties["skew"]["anyOf"][1]["items"]["required"] == Json::array({"rank", "delay"}));
   CHECK(properties["cluster"]["properties"]["nodes"]["anyOf"][0]["type"] == "integer");
   CHECK_FALSE(properties["cluster"]["properties"]["fabric"]["properties"].contains("routing"));
