@@ -1,0 +1,377 @@
+// Schedules in packets: uncontended they take what the fluid model says, to within one packet a hop; and how
+// far the two differ elsewhere is a table in sim/network/README.md, which this test makes and compares.
+//
+// Update  COLLSIM_UPDATE_GOLDEN=1 writes the table into the README instead of comparing it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "sim/execution/simulation.hpp"
+#include "tests/support/conservation.hpp"
+#include "topologies/build.hpp"
+
+using namespace collsim;
+
+namespace {
+
+constexpr std::int64_t KiB = 1024;
+constexpr std::int64_t MiB = 1024 * KiB;
+
+Bandwidth gb(std::int64_t count) { return Bandwidth::gigabytes_per_second(count); }
+
+// One node of 8 GPUs on an NVSwitch that reduces.
+ClusterSpec node_of_8() {
+  ClusterSpec cluster;
+  cluster.node.gpus = 8;
+  cluster.node.interconnect.kind = InterconnectKind::nvswitch;
+  cluster.node.interconnect.bandwidth = gb(450);
+  cluster.node.interconnect.latency = Duration::nanoseconds(500);
+  cluster.node.interconnect.reduction.enabled = true;
+  return cluster;
+}
+
+// Nodes of 4 such GPUs with a NIC each, on a fat tree of radix 8.
+ClusterSpec fat_tree(int nodes, int oversubscription) {
+  ClusterSpec cluster = node_of_8();
+  cluster.nodes = nodes;
+  cluster.node.gpus = 4;
+  cluster.node.nics = {4, gb(50), Duration::microseconds(1)};
+  cluster.fabric.kind = FabricKind::fat_tree;
+  cluster.fabric.levels = 2;
+  cluster.fabric.radix = 8;
+  cluster.fabric.oversubscription_numerator = oversubscription;
+  cluster.fabric.bandwidth = gb(50);
+  cluster.fabric.latency = Duration::nanoseconds(500);
+  cluster.fabric.reduction.enabled = true;
+  return cluster;
+}
+
+ClusterSpec on_fabric(FabricKind kind, int nodes) {
+  ClusterSpec cluster;
+  cluster.nodes = nodes;
+  cluster.fabric.kind = kind;
+  cluster.fabric.bandwidth = gb(50);
+  cluster.fabric.latency = Duration::nanoseconds(500);
+  return cluster;
+}
+
+ClusterSpec torus() {
+  ClusterSpec cluster = on_fabric(FabricKind::torus, 16);
+  cluster.fabric.dimensions = {4, 4};
+  return cluster;
+}
+
+const std::map<std::string, ClusterSpec>& clusters() {
+  static const std::map<std::string, ClusterSpec> all = {
+      {"node of 8", node_of_8()},
+      {"4 x 4, fat tree", fat_tree(4, 1)},
+      {"8 x 4, fat tree 3:1", fat_tree(8, 3)},
+      {"16 on a switch", on_fabric(FabricKind::single_switch, 16)},
+      {"torus 4 x 4", torus()}};
+  return all;
+}
+
+struct Case {
+  std::string cluster;
+  std::string algorithm;
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  std::int64_t bytes = 0;
+};
+
+struct Pair {
+  RunResult fluid;
+  RunResult packet;
+  std::int64_t one_packet_a_hop = 0;  // ps, of every message on the critical path
+};
+
+std::size_t longest_route(const Topology& topology) {
+  std::size_t longest = 1;
+  std::vector<LinkId> links;
+  for (Rank source = 0; source < topology.ranks(); ++source)
+    for (Rank target = 0; target < topology.ranks(); ++target) {
+      if (source == target) continue;
+      links.clear();
+      topology.route(source, target, 0, links);
+      longest = std::max(longest, links.size());
+    }
+  return longest;
+}
+
+Pair run_both(const Topology& topology, const Case& which, RunOptions options = {}) {
+  Collective collective;
+  collective.kind = which.collective;
+  collective.bytes = Bytes(which.bytes);
+  auto made = algorithms::make_schedule({which.algorithm, {}}, collective, topology.placement());
+  REQUIRE(std::holds_alternative<Schedule>(made));
+  const auto& schedule = std::get<Schedule>(made);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  Pair pair;
+  options.explain = true;
+  pair.fluid = simulate(topology, jobs, options);
+  options.network.kind = NetworkKind::packet;
+  pair.packet = simulate(topology, jobs, options);
+  CHECK(testing::conservation_fault(topology, jobs, pair.packet) == "");
+  CHECK(pair.fluid.status == RunStatus::ok);
+  CHECK(pair.packet.status == RunStatus::ok);
+  CHECK(pair.fluid.messages == pair.packet.messages);
+  if (topology.routes().spreading() == Spreading::none)
+    CHECK(pair.fluid.link_bytes == pair.packet.link_bytes);
+  std::int64_t slowest = INT64_MAX;
+  for (const Link& link : topology.links()) slowest = std::min(slowest, link.bandwidth.bytes_per_second());
+  const std::int64_t packet =
+      transfer_time(options.network.packet.mtu, Bandwidth::bytes_per_second(slowest)).picoseconds();
+  // An aggregation goes up and down, a message along a route.
+  pair.one_packet_a_hop = packet * static_cast<std::int64_t>(longest_route(topology)) *
+                          std::max<std::int64_t>(pair.fluid.critical_path->messages, 1);
+  return pair;
+}
+
+Topology topology_of(const std::string& name) {
+  auto built = topologies::build(clusters().at(name));
+  REQUIRE(std::holds_alternative<Topology>(built));
+  return std::get<Topology>(std::move(built));
+}
+
+// ---- the table
+
+std::string with_point(std::int64_t value, std::int64_t unit, int digits) {
+  const std::int64_t magnitude = value < 0 ? -value : value;
+  std::string fraction = std::to_string(magnitude % unit);
+  fraction.insert(0, static_cast<std::size_t>(digits) - fraction.size(), '0');
+  return (value < 0 ? "-" : "") + std::to_string(magnitude / unit) + "." + fraction;
+}
+
+// In hundredths of a percent, to the nearest.
+std::int64_t difference(const Pair& pair) {
+  const std::int64_t fluid = pair.fluid.time.picoseconds();
+  const auto more = static_cast<Int128>(pair.packet.time.picoseconds() - fluid) * 20'000;
+  const Int128 doubled = more / fluid;
+  return static_cast<std::int64_t>((doubled + (more < 0 ? -1 : 1)) / 2);
+}
+
+std::string size_text(std::int64_t bytes) {
+  return bytes >= MiB ? std::to_string(bytes / MiB) + " MiB" : std::to_string(bytes / KiB) + " KiB";
+}
+
+std::vector<Case> cases() {
+  using enum CollectiveKind;
+  std::vector<Case> all;
+  const auto add = [&](const std::string& cluster, const std::vector<std::string>& algorithms,
+                       CollectiveKind collective, const std::vector<std::int64_t>& sizes) {
+    for (const std::string& algorithm : algorithms)
+      for (const std::int64_t size : sizes) all.push_back({cluster, algorithm, collective, size});
+  };
+  const std::vector<std::int64_t> two = {64 * KiB, 4 * MiB};
+  add("node of 8", {"ring", "double_binary_tree", "one_shot", "two_shot", "nvls"}, all_reduce, two);
+  add("node of 8", {"direct"}, all_to_all, two);
+  add("4 x 4, fat tree", {"ring", "double_binary_tree", "cascade", "sharp", "two_shot"}, all_reduce, two);
+  add("4 x 4, fat tree", {"direct", "pairwise"}, all_to_all, two);
+  add("8 x 4, fat tree 3:1", {"ring", "double_binary_tree", "cascade", "two_shot"}, all_reduce, two);
+  add("8 x 4, fat tree 3:1", {"direct", "pairwise"}, all_to_all, two);
+  add("16 on a switch", {"ring", "recursive_doubling", "parameter_server", "two_shot"}, all_reduce, two);
+  add("16 on a switch", {"direct"}, all_to_all, two);
+  add("torus 4 x 4", {"ring", "torus_bucket", "two_shot", "recursive_doubling"}, all_reduce, two);
+  add("torus 4 x 4", {"direct", "pairwise"}, all_to_all, two);
+  return all;
+}
+
+constexpr std::int64_t five_percent = 500;
+
+// Why packets differ by more than 5 % where messages contend: named, and shown by a run without the cause.
+std::string reason_for(const Topology& topology, const Case& which) {
+  RunOptions options;
+  options.network.packet.buffer = Bytes(1'000'000'000);
+  const std::int64_t roomy = difference(run_both(topology, which, options));
+  const std::string percent = with_point(roomy, 100, 2) + " %";
+  if (std::abs(roomy) <= five_percent) return "full buffers stop others: " + percent + " with large ones";
+  options.network.packet.mtu = Bytes(64);
+  const std::int64_t fine = difference(run_both(topology, which, options));
+  if (std::abs(fine) <= five_percent || std::abs(fine) < std::abs(roomy) / 2)
+    return "messages of few packets: " + with_point(fine, 100, 2) + " % with an MTU of 64 B";
+  // What is left must not make packets slower: fair sharing ends all messages of a port together.
+  CHECK(roomy < 0);
+  return "first come, first served: " + percent + " with large buffers";
+}
+
+std::string row(const Topology& topology, const Case& which) {
+  const Pair pair = run_both(topology, which);
+  const bool contended = pair.fluid.critical_path->contention > Duration();
+  const std::int64_t more = pair.packet.time.picoseconds() - pair.fluid.time.picoseconds();
+  const std::int64_t hundredths = difference(pair);
+  std::string remark = contended ? "shared" : "alone";
+  if (!contended)
+    CHECK(std::abs(more) <= pair.one_packet_a_hop);
+  else if (std::abs(hundredths) > five_percent)
+    remark = reason_for(topology, which);
+  const auto time = [](const RunResult& result) {
+    return with_point(result.time.picoseconds() / 10'000, 100, 2);
+  };
+  return "| " + which.cluster + " | " + std::string(name_of(which.collective)) + " | " + which.algorithm +
+         " | " + size_text(which.bytes) + " | " + time(pair.fluid) + " | " + time(pair.packet) + " | " +
+         with_point(hundredths, 100, 2) + " % | " + remark + " |\n";
+}
+
+std::string table() {
+  std::string text =
+      "| cluster | collective | algorithm | size | fluid us | packet us | difference | links |\n"
+      "|---|---|---|---|---|---|---|---|\n";
+  std::string name;
+  std::optional<Topology> topology;
+  for (const Case& which : cases()) {
+    if (which.cluster != name) topology.emplace(topology_of(which.cluster));
+    name = which.cluster;
+    CAPTURE(which.cluster);
+    CAPTURE(which.algorithm);
+    CAPTURE(which.bytes);
+    text += row(*topology, which);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("The table of fluid against packet in sim/network/README.md is what runs give") {
+  CHECK(cases().size() >= 40);
+  const std::string path = COLLSIM_SOURCE_DIR "/sim/network/README.md";
+  std::ifstream stream(path);
+  std::stringstream read;
+  read << stream.rdbuf();
+  const std::string text = read.str();
+  const std::string begin = "<!-- fluid against packet: begin -->\n";
+  const std::size_t first = text.find(begin) + begin.size();
+  const std::size_t end = text.find("<!-- fluid against packet: end -->");
+  REQUIRE(first != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  const std::string made = table();
+  if (std::getenv("COLLSIM_UPDATE_GOLDEN") != nullptr)
+    std::ofstream(path, std::ios::binary) << text.substr(0, first) << made << text.substr(end);
+  else
+    CHECK(text.substr(first, end - first) == made);
+}
+
+TEST_CASE(
+    "Alone, schedules take in packets what they take in the fluid model: cut-through to a few ps a link") {
+  const Topology topology = topology_of("16 on a switch");
+  const Topology grid = topology_of("torus 4 x 4");
+  const Topology node = topology_of("node of 8");
+  const std::vector<std::pair<const Topology*, std::string>> runs = {
+      {&topology, "ring"},     {&topology, "recursive_doubling"},
+      {&grid, "torus_bucket"}, {&grid, "cascade"},
+      {&node, "ring"},         {&node, "nvls"}};
+  for (const auto& [cluster, algorithm] : runs)
+    for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{4}, 100 * KiB, 3 * MiB + 4}) {
+      CAPTURE(algorithm);
+      CAPTURE(bytes);
+      const Pair pair = run_both(*cluster, {"", algorithm, CollectiveKind::all_reduce, bytes});
+      REQUIRE(pair.fluid.critical_path->contention == Duration());
+      const std::int64_t links = 2 * pair.fluid.critical_path->messages;
+      const std::int64_t more = pair.packet.time.picoseconds() - pair.fluid.time.picoseconds();
+      CHECK(std::abs(more) <= links + 1);
+    }
+}
+
+TEST_CASE("Alone, store-and-forward takes one packet's time more for each hop after the first") {
+  RunOptions options;
+  options.network.packet.switching = Switching::store_and_forward;
+  for (const std::string name : {"16 on a switch", "torus 4 x 4", "node of 8"}) {
+    const Topology topology = topology_of(name);
+    for (const std::string algorithm : {"ring", "cascade", "recursive_doubling"}) {
+      CAPTURE(name);
+      CAPTURE(algorithm);
+      const Pair pair = run_both(topology, {name, algorithm, CollectiveKind::all_reduce, MiB}, options);
+      if (pair.fluid.critical_path->contention > Duration()) continue;
+      const std::int64_t more = pair.packet.time.picoseconds() - pair.fluid.time.picoseconds();
+      CHECK(more >= -2 * pair.fluid.critical_path->messages);
+      CHECK(more <= pair.one_packet_a_hop);
+    }
+  }
+}
+
+TEST_CASE("Results say what packets did, and the same run gives the same result") {
+  const Topology topology = topology_of("8 x 4, fat tree 3:1");
+  const Case which{"", "direct", CollectiveKind::all_to_all, MiB};
+  const Pair first = run_both(topology, which);
+  const Pair second = run_both(topology, which);
+  CHECK(first.packet.fingerprint == second.packet.fingerprint);
+  CHECK(first.packet.time == second.packet.time);
+  CHECK_FALSE(first.fluid.packets.has_value());
+  REQUIRE(first.packet.packets.has_value());
+  const PacketFacts& facts = *first.packet.packets;
+  CHECK(facts.packets == 32 * 31 * 8);  // of 32 KiB each
+  CHECK(facts.hops > 2 * facts.packets);
+  CHECK(facts.queue_max > 0);
+  CHECK(facts.queue_link.exists());
+  CHECK(facts.virtual_channels == 1);
+  CHECK(facts.marks == 0);
+}
+
+TEST_CASE("A ring with one virtual channel ends in a deadlock that names the links") {
+  const ClusterSpec cluster = on_fabric(FabricKind::ring, 6);
+  const auto built = topologies::build(cluster);
+  REQUIRE(std::holds_alternative<Topology>(built));
+  const auto& topology = std::get<Topology>(built);
+  Collective collective;
+  collective.kind = CollectiveKind::all_to_all;
+  collective.bytes = Bytes(6 * MiB);
+  auto made = algorithms::make_schedule({"direct", {}}, collective, topology.placement());
+  const auto& schedule = std::get<Schedule>(made);
+  RunOptions options;
+  options.network.kind = NetworkKind::packet;
+  options.network.packet.buffer = Bytes(4096);
+  CHECK(simulate(topology, {Job{&schedule, {}, {}, -1}}, options).status == RunStatus::ok);
+  options.network.packet.virtual_channels = 1;
+  const RunResult result = simulate(topology, {Job{&schedule, {}, {}, -1}}, options);
+  CHECK(result.status == RunStatus::deadlock);
+  CHECK_FALSE(result.blocked.empty());
+  CHECK(result.failure.rfind("packets on ", 0) == 0);
+  CHECK(result.failure.find(" wait for room on ") != std::string::npos);
+}
+
+TEST_CASE("A link that goes down fails the run, and slows it if it comes back") {
+  const Topology topology = topology_of("torus 4 x 4");
+  Collective collective;
+  collective.bytes = Bytes(4 * MiB);
+  auto made = algorithms::make_schedule({"ring", {}}, collective, topology.placement());
+  const auto& schedule = std::get<Schedule>(made);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  RunOptions options;
+  options.network.kind = NetworkKind::packet;
+  std::vector<LinkId> route;
+  topology.route(0, 1, 0, route);
+  Conditions conditions;
+  conditions.link_changes.push_back(
+      {Instant::picoseconds(20'000'000), route.front(), Bandwidth(), std::nullopt});
+  const RunResult failed = simulate(topology, jobs, options, conditions);
+  CHECK(failed.status == RunStatus::failed);
+  CHECK(failed.failure == topology.link_name(route.front()) + " is down since 20 us, and nothing re-routes");
+  conditions.link_changes.push_back({Instant::picoseconds(520'000'000), route.front(), gb(50), std::nullopt});
+  const RunResult late = simulate(topology, jobs, options, conditions);
+  CHECK(late.status == RunStatus::ok);
+  const std::int64_t healthy = simulate(topology, jobs, options).time.picoseconds();
+  CHECK(std::abs(late.time.picoseconds() - healthy - 500'000'000) < 10'000'000);
+}
+
+TEST_CASE("Routes that spread use all ways up, and the shortest queue avoids collisions") {
+  std::map<RoutingKind, std::int64_t> time;
+  for (const RoutingKind kind :
+       {RoutingKind::minimal, RoutingKind::ecmp, RoutingKind::spray, RoutingKind::adaptive}) {
+    ClusterSpec cluster = on_fabric(FabricKind::fat_tree, 32);
+    cluster.fabric.radix = 16;
+    cluster.routing.kind = kind;
+    const auto built = topologies::build(cluster, 3);
+    REQUIRE(std::holds_alternative<Topology>(built));
+    Case which{"", "pairwise", CollectiveKind::all_to_all, 8 * MiB};
+    time[kind] = run_both(std::get<Topology>(built), which).packet.time.picoseconds();
+  }
+  CHECK(time[RoutingKind::ecmp] > time[RoutingKind::adaptive] * 5 / 4);
+  CHECK(time[RoutingKind::spray] < time[RoutingKind::ecmp]);
+  CHECK(time[RoutingKind::adaptive] < time[RoutingKind::minimal] * 11 / 10);
+}
