@@ -321,6 +321,83 @@ TEST_SUITE("topologies") {
     CHECK(spines == std::set<std::string>{"spine0", "spine1", "spine2"});
   }
 
+  TEST_CASE("Every kind of routing gives paths between unlike nodes and between sites") {
+    ClusterSpec unlike = tree_of(FabricKind::rail_fat_tree, 2, 8, 6, 4, 4);
+    unlike.groups = {{2, "", unlike.node}, {4, "", unlike.node}};
+    unlike.groups[1].node.gpus = 2;
+    unlike.groups[1].node.nics.count = 2;
+    ClusterSpec sites = tree_of(FabricKind::fat_tree, 2, 8, 8, 2, 2);
+    sites.sites.count = 2;
+    sites.sites.bandwidth = Bandwidth::gigabytes_per_second(100);
+    sites.sites.latency = Duration::microseconds(500);
+    sites.sites.links = 2;
+    for (ClusterSpec cluster : {unlike, sites})
+      for (const bool rail_local : {false, true})
+        for (const RoutingKind kind : {RoutingKind::minimal, RoutingKind::d_mod_k, RoutingKind::ecmp,
+                                       RoutingKind::spray, RoutingKind::adaptive}) {
+          cluster.routing.kind = kind;
+          cluster.routing.rail_local = rail_local;
+          const std::string shape = text_of(cluster);
+          CAPTURE(shape);
+          const Topology topology = built(cluster, 5);
+          for_each_pair(topology, [&](Rank source, Rank target) {
+            const std::vector<Route> routes = all_routes(topology, source, target, 1);
+            REQUIRE(routes[0] == route_of(topology, source, target, 1));
+            REQUIRE(std::set<Route>(routes.begin(), routes.end()).size() == routes.size());
+            for (const Route& route : routes) REQUIRE(path_fault(topology, source, target, route) == "");
+          });
+        }
+  }
+  TEST_CASE("Rail-local routes between unlike nodes go over a relay where the source has such a NIC") {
+    ClusterSpec cluster = tree_of(FabricKind::rail_fat_tree, 2, 8, 3, 4, 4);
+    cluster.groups = {{2, "", cluster.node}, {1, "", cluster.node}};
+    cluster.groups[1].node.gpus = 2;
+    cluster.groups[1].node.nics.count = 2;
+    cluster.routing.rail_local = true;
+    const Topology topology = built(cluster);
+    CHECK(names_of(topology, route_of(topology, 3, 9))[1] == "node0/gpu1");  // to node2/gpu1
+    CHECK(names_of(topology, route_of(topology, 9, 3))[0] == "node2/nic1");  // it has no NIC 3
+  }
+  TEST_CASE("Rail-local clusters claim the translations of minimal ones, and those map routes onto routes") {
+    int claims = 0;
+    for (ClusterSpec cluster :
+         {tree_of(FabricKind::rail_fat_tree, 2, 8, 8, 4, 4), tree_of(FabricKind::fat_tree, 2, 8, 4, 4, 2),
+          cluster_of(FabricKind::single_switch, 4, 4, 4), cluster_of(FabricKind::single_switch, 2, 8, 2)}) {
+      const std::string shape = text_of(cluster);
+      CAPTURE(shape);
+      const Topology minimal = built(cluster);
+      cluster.routing.rail_local = true;
+      const Topology topology = built(cluster);
+      REQUIRE(minimal.has_translation(TranslationKind::exclusive_or));
+      REQUIRE(topology.has_translation(TranslationKind::exclusive_or));
+      for (Rank difference = 1; difference < topology.ranks(); ++difference) {
+        CAPTURE(difference);
+        std::vector<std::int64_t> crossed(topology.link_count(), 0);
+        std::set<std::vector<std::pair<VertexKind, std::int8_t>>> courses;
+        for (Rank rank = 0; rank < topology.ranks(); ++rank) {
+          std::vector<std::pair<VertexKind, std::int8_t>> passed;
+          for (const LinkId link : route_of(topology, rank, rank ^ difference)) {
+            ++crossed[link.value];
+            const Vertex& vertex = topology.vertex(topology.link(link).target);
+            passed.push_back({vertex.kind, vertex.level});
+          }
+          courses.insert(passed);
+        }
+        REQUIRE(courses.size() == 1);
+        std::map<std::vector<int>, std::set<std::int64_t>> of_kind;
+        for (std::size_t id = 0; id < crossed.size(); ++id) {
+          const Link& link = topology.link(LinkId(id));
+          const Vertex& a = topology.vertex(link.source);
+          const Vertex& b = topology.vertex(link.target);
+          of_kind[{static_cast<int>(a.kind), a.level, static_cast<int>(b.kind), b.level}].insert(crossed[id]);
+        }
+        for (const auto& kind : of_kind) REQUIRE(kind.second.size() == 1);
+        ++claims;
+      }
+    }
+    CHECK(claims == 31 + 15 + 15 + 15);
+  }
+
   TEST_CASE("Routing that does not fit is named with what does") {
     ClusterSpec cluster = fabric_of(FabricKind::ring, 8);
     cluster.routing.kind = RoutingKind::d_mod_k;
