@@ -11,6 +11,7 @@
 #include "algorithms/registry.hpp"
 #include "sim/execution/simulation.hpp"
 #include "sim/model/bounds.hpp"
+#include "tests/support/conservation.hpp"
 #include "tests/support/networks.hpp"
 #include "topologies/build.hpp"
 
@@ -42,8 +43,10 @@ Schedule schedule_of(const std::string& name, std::int64_t bytes, const Placemen
 }
 
 std::int64_t time_on(const Topology& topology, const Schedule& schedule) {
-  const RunResult result = simulate(topology, {Job{&schedule, {}, {}, -1}}, {});
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  const RunResult result = simulate(topology, jobs, {});
   REQUIRE(result.status == RunStatus::ok);
+  CHECK(testing::conservation_fault(topology, jobs, result) == "");
   return result.time.picoseconds();
 }
 
