@@ -210,6 +210,25 @@ TEST_SUITE("topologies") {
     const Topology large = built(tree_of(FabricKind::fat_tree, 2, 32, 256, 1, 1));
     CHECK(errors_in(large, "node0/gpu0 * node0/nic0\n").size() == 20);
   }
+  TEST_CASE("Damaged bytes in a routing table are read as something or are errors") {
+    const Topology own = small_tree();
+    const std::string whole = with_line(15, "leaf0 * spine0#1 spine1");
+    std::int32_t bad = 0;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+      CAPTURE(seed);
+      Random random(seed);
+      std::string text = whole;
+      for (std::uint64_t changes = 1 + random.below(4); changes > 0; --changes)
+        text[random.below(text.size())] = static_cast<char>(random.below(256));
+      text.resize(random.below(8) == 0 ? random.below(text.size()) : text.size());
+      const auto errors = errors_in(own, text);
+      bad += errors.empty() ? 0 : 1;
+      REQUIRE(errors.size() <= 20);
+    }
+    CHECK(bad > 1000);
+    CHECK(errors_in(own, std::string(100'000, 'x')).size() == 1);
+    CHECK(errors_in(own, "leaf0 * " + std::string(100'000, '#')).size() == 1);
+  }
   TEST_CASE("Whatever a routing table says, either all its routes are paths or there are errors") {
     const Topology own = small_tree();
     std::int32_t good = 0;
