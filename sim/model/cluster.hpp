@@ -28,12 +28,12 @@ enum class FabricKind {
   custom
 };
 // minimal          the fabric's own: d-mod-k on trees, dimension order on grids, ...
-// d_mod_k          the same, and an error where the fabric is no fat tree
-// dimension_order  the same, and an error where the fabric is no torus or mesh
-// ecmp             at every vertex a seeded hash of the flow (source, target, channel) among the shortest
-// ways spray            every message over all shortest routes, evenly adaptive         every packet by the
-// shortest queue; fluid: as spray valiant          by a seeded intermediate router or group, minimal before
-// and after it (dragonfly, torus, mesh) table            what a file says
+// d_mod_k          the same, and an error where the fabric is no fat tree or switch
+// dimension_order  the same, and an error where the fabric is no torus, mesh or ring
+// ecmp             at every vertex a seeded hash of the flow (source, target, channel) among shortest ways
+// spray, adaptive  over all shortest routes: evenly; each packet by the shortest queue (fluid: as spray)
+// valiant          over a drawn point (torus, mesh, ring, hypercube) or group (dragonfly), minimal around it
+// table            what a file says (topologies/routing_table.hpp)
 enum class RoutingKind { minimal, d_mod_k, dimension_order, ecmp, spray, adaptive, valiant, table };
 const char* name_of(RoutingKind kind);
 
