@@ -20,14 +20,13 @@ struct TargetRule {
   std::vector<std::string> needed;
 };
 const std::vector<TargetRule>& target_rules() {
+  static const std::vector<std::string> changes = {"bandwidth", "bandwidth_factor", "latency", "down"};
+  static const std::vector<std::string> of_links = {"bandwidth", "bandwidth_factor", "latency", "down",
+                                                    "reroute"};
   static const std::vector<TargetRule> rules = {
-      {FaultTarget::link,
-       "link",
-       "a link",
-       {"bandwidth", "bandwidth_factor", "latency", "down", "reroute"},
-       {"bandwidth", "bandwidth_factor", "latency", "down"}},
-      {FaultTarget::switch_, "switch", "a switch", {"down", "reroute"}, {"down"}},
-      {FaultTarget::nic, "nic", "a NIC", {"down", "reroute"}, {"down"}},
+      {FaultTarget::link, "link", "a link", of_links, changes},
+      {FaultTarget::switch_, "switch", "a switch", of_links, changes},
+      {FaultTarget::nic, "nic", "a NIC", of_links, changes},
       {FaultTarget::rank, "rank", "a rank", {"speed"}, {"speed"}},
       {FaultTarget::aggregation,
        "aggregation",
@@ -112,15 +111,14 @@ class FaultBinder {
     if (!changes)
       return findings_.error(path_, "changes nothing",
                              (rule.needed.size() > 1 ? "one of " : "") + joined(rule.needed));
-    check_link();
+    check_links();
   }
 
-  // A link is down, or it has one bandwidth.
-  void check_link() {
+  // What is down has no bandwidth, and what is not has one.
+  void check_links() {
     for (const char* effect : {"bandwidth", "bandwidth_factor", "latency"})
       if (says("down") && says(effect))
-        findings_.error(at(effect), "has no effect on a link that is down",
-                        "one of down, " + std::string(effect));
+        findings_.error(at(effect), "has no effect on what is down", "one of down, " + std::string(effect));
     if (says("bandwidth") && says("bandwidth_factor"))
       findings_.error(at("bandwidth_factor"), "a second bandwidth", "one of bandwidth, bandwidth_factor");
     if (says("reroute") && !says("down") && !says("fallback"))

@@ -38,9 +38,9 @@ Key faults_table(const Registries& registries) {
              integer("rank", 0, ranks_max - 1, "a rank whose GPU is slow"),
              boolean("aggregation", "", "the aggregation of the switches"),
              duration("at", "when; default: from the start"),
-             bandwidth("bandwidth", "of the link from then on"),
-             part("bandwidth_factor", "part of its bandwidth that the link keeps"),
-             optional(duration("latency", "of the link from then on")),
+             bandwidth("bandwidth", "from then on, of the link, or of all links of the switch or NIC"),
+             part("bandwidth_factor", "part of its bandwidth that each of these links keeps"),
+             optional(duration("latency", "of these links from then on")),
              boolean("down", "", "carries nothing from then on"),
              part("speed", "part of its speed that the rank keeps: reductions, copies, overheads"),
              optional(duration(

@@ -59,6 +59,19 @@ TEST_CASE("Faults of switches, NICs, ranks and the aggregation have what they sa
   CHECK(faults[5].down);
 }
 
+TEST_CASE("All links of a switch or a NIC can be degraded") {
+  const std::vector<FaultSpec> faults =
+      accepted(
+          with("faults: [{switch: a, bandwidth: 1 GB/s, latency: 1 us}, {nic: b, bandwidth_factor: 0.5}]\n"))
+          .conditions.faults;
+  CHECK(faults[0].target == FaultTarget::switch_);
+  CHECK(faults[0].bandwidth == Bandwidth::gigabytes_per_second(1));
+  CHECK(faults[0].latency == Duration::microseconds(1));
+  CHECK(faults[1].target == FaultTarget::nic);
+  CHECK(text_of(faults[1].bandwidth_factor) == "1/2");
+  CHECK_FALSE(faults[1].down);
+}
+
 TEST_CASE("A part is exact, however it is written") {
   const auto part = [](const std::string& text) {
     return text_of(accepted(with("faults: [{rank: 0, speed: " + text + "}]\n")).conditions.faults[0].speed);
