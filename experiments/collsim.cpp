@@ -1,8 +1,9 @@
 // The program. Start reading here: run() is the whole pipeline,
 //
-//     text -> Experiment -> (Topology, Schedule) -> RunResult -> report
+//     text -> Experiment -> (Scene, Schedule) -> RunResult -> report
 //
-// and every arrow is a function from values to a value.
+// and every arrow is a function from values to a value. A Scene is the Topology of one seed and what is not
+// as its owner drew it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "experiments/outcome.hpp"
 #include "experiments/outputs.hpp"
 #include "experiments/pipeline.hpp"
+#include "experiments/scene.hpp"
 #include "experiments/schedules.hpp"
 #include "experiments/selection.hpp"
 #include "sim/report/point.hpp"
@@ -30,15 +32,22 @@ namespace {
 
 struct Input {
   Experiment experiment;
-  Topology topology;
+  SceneOf scene_of;                          // that of the first seed is made already
   std::unique_ptr<ScheduleCache> schedules;  // with the files that the experiment names
 };
 
-// Experiment -> Topology.
-Input with_topology(const ReadResult& read, bool quiet) {
+// Experiment -> Scenes.
+Input with_scenes(const ReadResult& read, bool quiet) {
   auto schedules = std::make_unique<ScheduleCache>();
-  schedules->read_files(read.experiment->algorithms, quiet);
-  return {*read.experiment, build_topology(read), std::move(schedules)};
+  schedules->read_files(requests_of(*read.experiment), quiet);
+  return {*read.experiment, scenes_of(read), std::move(schedules)};
+}
+
+// Rows of a table, or jobs, over all seeds.
+std::size_t work_of(const Experiment& experiment) {
+  const std::size_t points = experiment.jobs.empty() ? experiment.algorithms.size() * experiment.sizes.size()
+                                                     : experiment.jobs.size();
+  return uses_seed(experiment) ? points * static_cast<std::size_t>(experiment.repeat) : points;
 }
 
 PipelineOptions pipeline_options(const Options& options) {
@@ -53,19 +62,17 @@ PipelineOptions pipeline_options(const Options& options) {
   return pipeline;
 }
 
-// (Experiment, Topology) -> Schedules -> RunResults -> Points.
+// (Experiment, Scenes) -> Schedules -> RunResults -> Points.
 std::vector<Point> simulate(const std::vector<Input>& inputs, const Options& options) {
   std::size_t total = 0;
-  for (const Input& input : inputs) {
-    total += input.experiment.algorithms.size() * input.experiment.sizes.size();
-  }
+  for (const Input& input : inputs) total += work_of(input.experiment);
   Progress progress(total, options.quiet);
   PipelineOptions pipeline = pipeline_options(options);
   if (!options.quiet) pipeline.announce = [&progress](const std::string& line) { progress.say(line); };
   pipeline.point_done = [&progress] { progress.point_done(); };
   std::vector<Point> points;
   for (const Input& input : inputs) {
-    for (Point& point : simulate_points(input.experiment, input.topology, *input.schedules, pipeline)) {
+    for (Point& point : simulate_scenes(input.experiment, input.scene_of, *input.schedules, pipeline)) {
       points.push_back(std::move(point));
     }
   }
@@ -111,7 +118,7 @@ ExitCode run(const RunCommand& command, const Options& options) {
   for (const std::string& file : command.files) {
     const std::string text = read_input(file);
     inputs.push_back(
-        with_topology(read_checked(text, file, overrides, options.quiet, ReadFor::run), options.quiet));
+        with_scenes(read_checked(text, file, overrides, options.quiet, ReadFor::run), options.quiet));
   }
   return outcome_of(simulate_and_write(inputs, options), 0);
 }
@@ -123,7 +130,7 @@ ExitCode predict(const PredictCommand& command, const Options& options) {
   const bool has_size = words.collective != name_of(CollectiveKind::barrier);
   if (words.sizes.empty() && has_size) words.sizes = "1 KiB:4 GiB:2";
   std::vector<Input> inputs;
-  inputs.push_back(with_topology(read_words(words, overrides_of(options), options.quiet), options.quiet));
+  inputs.push_back(with_scenes(read_words(words, overrides_of(options), options.quiet), options.quiet));
   const std::vector<Point> points = simulate_and_write(inputs, options);
   return outcome_of(points, points.size() - 1);
 }

@@ -79,6 +79,15 @@ void OutputFile::write(const std::string& text) {
   temporary_.clear();
 }
 
+std::string_view line_of(std::string_view text, std::int32_t number) {
+  for (; number > 1; --number) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
 void write_stdout(const std::string& text) { write_all(STDOUT_FILENO, text, "standard output"); }
 
 }  // namespace collsim::program

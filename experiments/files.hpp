@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "sim/config/file.hpp"
 
@@ -10,6 +11,9 @@ namespace collsim::program {
 
 // The content of a file. Throws Stop (exit 66) where it cannot be read.
 std::string read_input(const std::string& path, std::int64_t bytes_max = file_bytes_max);
+
+// A line of a text, without its line end. REQUIRES: number >= 1
+std::string_view line_of(std::string_view text, std::int32_t number);
 
 // An output that the user named: a file, or "-" for stdout, or nothing for an empty name.
 //

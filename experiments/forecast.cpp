@@ -27,17 +27,19 @@ std::string rough_time_text(std::int64_t seconds) {
   return fmt::format("{} days", grouped_text(rounded(day)));
 }
 
-std::string forecast_text(const Estimate& estimate) {
+std::string forecast_text(const Estimate& estimate, std::int64_t runs) {
   const RunMethod& method = estimate.method;
   const std::string all = grouped_text(method.streams);
   const std::string streams =
       method.classes == method.streams ? all : grouped_text(method.classes) + " of " + all;
-  return fmt::format("about {} ({} messages, {} streams, {})", rough_time_text(estimate.seconds),
-                     grouped_text(estimate.messages), streams, executor_name(method));
+  const std::string times = runs > 1 ? fmt::format(", {} runs", grouped_text(runs)) : "";
+  return fmt::format("about {} ({} messages, {} streams, {}{})", rough_time_text(estimate.seconds),
+                     grouped_text(estimate.messages), streams, executor_name(method), times);
 }
 
-std::string notice_text(const std::string& algorithm, Bytes size, const Estimate& estimate) {
-  return fmt::format("{}, {}: {}\n", algorithm, text_from(size), forecast_text(estimate));
+std::string notice_text(const std::string& algorithm, Bytes size, const Estimate& estimate,
+                        std::int64_t runs) {
+  return fmt::format("{}, {}: {}\n", algorithm, text_from(size), forecast_text(estimate, runs));
 }
 
 }  // namespace collsim::program

@@ -9,6 +9,8 @@
 #include "experiments/presets.hpp"
 #include "experiments/schedules.hpp"
 #include "topologies/build.hpp"
+#include "topologies/conditions.hpp"
+#include "topologies/routing_table.hpp"
 
 namespace collsim::program {
 
@@ -98,6 +100,31 @@ std::vector<Override> keys_of(const ClusterWords& words) {
   return keys;
 }
 
+[[noreturn]] void stop_at(const ReadResult& read, const topologies::BuildError& error) {
+  Diagnostic diagnostic = without_line(read.at(error.key));
+  diagnostic.message = error.message;
+  diagnostic.expected = error.expected;
+  stop_with(std::move(diagnostic));
+}
+
+// The same cluster with the routes of a file; what is wrong in it is said at its lines.
+Topology with_table(Topology topology, const std::string& path, std::uint64_t seed) {
+  const std::string text = read_input(path);
+  auto routed = topologies::with_routing_table(std::move(topology), text, seed);
+  if (auto* good = std::get_if<Topology>(&routed)) return std::move(*good);
+  Diagnostics diagnostics;
+  for (const topologies::TableError& error : std::get<std::vector<topologies::TableError>>(routed)) {
+    Diagnostic diagnostic;
+    diagnostic.place = {path, error.line, error.column};
+    diagnostic.message = error.message;
+    diagnostic.expected = error.expected;
+    diagnostic.hint = error.hint;
+    show_line(diagnostic, line_of(text, error.line), error.column);
+    diagnostics.add(std::move(diagnostic));
+  }
+  throw Stop{ExitCode::bad_input, diagnostics.text()};
+}
+
 }  // namespace
 
 Registries registries(const std::string& cluster_file) {
@@ -133,14 +160,31 @@ ReadResult read_checked(std::string_view text, const std::string& file,
   return read;
 }
 
-Topology build_topology(const ReadResult& read) {
-  auto built = topologies::build(read.experiment->cluster, read.experiment->seed);
-  if (auto* topology = std::get_if<Topology>(&built)) return std::move(*topology);
-  const auto& error = std::get<topologies::BuildError>(built);
-  Diagnostic diagnostic = without_line(read.at(error.key));
-  diagnostic.message = error.message;
-  diagnostic.expected = error.expected;
-  stop_with(std::move(diagnostic));
+Topology build_topology(const ReadResult& read) { return build_topology(read, read.experiment->seed); }
+
+Topology build_topology(const ReadResult& read, std::uint64_t seed) {
+  const ClusterSpec& cluster = read.experiment->cluster;
+  auto built = topologies::build(cluster, seed);
+  if (const auto* error = std::get_if<topologies::BuildError>(&built)) stop_at(read, *error);
+  Topology topology = std::get<Topology>(std::move(built));
+  if (cluster.routing.kind != RoutingKind::table) return topology;
+  return with_table(std::move(topology), cluster.routing.file, seed);
+}
+
+topologies::Resolved resolved(const ReadResult& read, const Topology& topology, const ConditionsSpec& spec,
+                              std::uint64_t seed) {
+  using Errors = std::vector<topologies::ConditionError>;
+  auto resolved = topologies::resolve(topology, spec, seed);
+  if (auto* good = std::get_if<topologies::Resolved>(&resolved)) return std::move(*good);
+  Diagnostics diagnostics;
+  for (const topologies::ConditionError& error : std::get<Errors>(resolved)) {
+    Diagnostic diagnostic = without_line(read.at(error.key()));
+    diagnostic.message = error.message;
+    diagnostic.expected = error.expected;
+    diagnostic.hint = error.hint;
+    diagnostics.add(std::move(diagnostic));
+  }
+  throw Stop{ExitCode::bad_input, diagnostics.text()};
 }
 
 ReadResult read_words(const ClusterWords& words, const std::vector<Override>& overrides, bool quiet) {

@@ -3,6 +3,7 @@
 // Errors      Every function throws Stop with whole diagnostics: exit 65, or 66 where a file cannot be read.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,9 @@
 #include "experiments/program.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/config/reader.hpp"
+#include "sim/model/conditions.hpp"
 #include "sim/model/topology.hpp"
+#include "topologies/conditions.hpp"
 
 namespace collsim::program {
 
@@ -23,8 +26,16 @@ ReadResult read_checked(std::string_view text, const std::string& file,
                         const std::vector<Override>& overrides, bool quiet, ReadFor purpose,
                         const std::string& cluster_file = {});
 
-// Experiment -> Topology; what does not fit is said at the place of its key.
+// Experiment -> Topology, with the routes of a table where it names one; what does not fit is said at the
+// place of its key, or at its line of the table. `seed` decides hashed routes; default: that of the
+// experiment.
+Topology build_topology(const ReadResult& read, std::uint64_t seed);
 Topology build_topology(const ReadResult& read);
+
+// What conditions mean on a topology. Names that it does not have are said at the place of their key; ranks
+// are its own.
+topologies::Resolved resolved(const ReadResult& read, const Topology& topology, const ConditionsSpec& spec,
+                              std::uint64_t seed);
 
 // The words of `predict` and `verify`, each as the user wrote it; empty = not given.
 struct ClusterWords {

@@ -10,7 +10,8 @@ ExitCode outcome_of(const std::vector<Point>& points, std::size_t impossible_max
         points.begin(), points.end(), [status](const Point& point) { return point.status == status; }));
   };
   if (count(PointStatus::limit) > 0) return ExitCode::limit;
-  if (count(PointStatus::deadlock) > 0 || count(PointStatus::unproven) > 0) return ExitCode::negative;
+  for (const PointStatus bad : {PointStatus::deadlock, PointStatus::unproven, PointStatus::failed})
+    if (count(bad) > 0) return ExitCode::negative;
   return count(PointStatus::impossible) > impossible_max ? ExitCode::negative : ExitCode::done;
 }
 

@@ -33,7 +33,7 @@ void Outputs::write(const std::vector<Point>& points) {
   if (csv_.wanted()) csv_.write(csv_text(points));
   if (json_.is_stdout() || csv_.is_stdout()) return;
   std::string text = table_text(points);
-  for (const std::string& part : {explanation_text(points), links_text(points)}) {
+  for (const std::string& part : {costs_text(points), explanation_text(points), links_text(points)}) {
     if (!part.empty()) text += "\n" + part;
   }
   write_stdout(text);

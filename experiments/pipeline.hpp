@@ -1,7 +1,9 @@
-// Experiment and Topology -> Points: every algorithm at every size, each schedule proven and then simulated.
+// Experiment and Scenes -> Points: every algorithm at every size, or every job, each schedule proven and then
+// simulated; over several seeds where the experiment is repeated.
 //
 // Order       Algorithms outside, sizes inside, whatever the number of threads.
-// Threads     Points are independent. The proof of a structure is made once and shared. The sizes of an
+// Threads     Points are independent, and so are seeds; seeds are taken several at a time where there are
+// any. The proof of a structure is made once and shared. The sizes of an
 //             algorithm share Simulators (workplan.hpp).
 // Limits      A point that would take too long, or that runs out of memory, has status limit and a reason;
 //             the others still run.
@@ -14,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/scene.hpp"
 #include "experiments/schedules.hpp"
 #include "sim/config/experiment.hpp"
 #include "sim/execution/simulation.hpp"
@@ -38,7 +41,13 @@ struct PipelineOptions {
   std::function<void()> point_done;
 };
 
-// REQUIRES: `topology` is built from the experiment's cluster; `schedules` has read its files.
+// All points of an experiment, over its seeds: a table of algorithms and sizes, or its jobs.
+// REQUIRES: `schedules` has read the experiment's files
+std::vector<Point> simulate_scenes(const Experiment& experiment, const SceneOf& scene_of,
+                                   ScheduleCache& schedules, const PipelineOptions& options);
+
+// The same on a topology as it is drawn, whatever the experiment says of conditions.
+// REQUIRES: `topology` is built from the experiment's cluster; `schedules` has read its files
 std::vector<Point> simulate_points(const Experiment& experiment, const Topology& topology,
                                    ScheduleCache& schedules, const PipelineOptions& options);
 

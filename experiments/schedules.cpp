@@ -25,16 +25,6 @@ std::vector<algorithms::AlgorithmInfo> all_known() {
   return table;
 }
 
-// REQUIRES: number >= 1
-std::string_view line_of(std::string_view text, std::int32_t number) {
-  for (; number > 1; --number) {
-    const std::size_t end = text.find('\n');
-    if (end == text.npos) return {};
-    text.remove_prefix(end + 1);
-  }
-  return text.substr(0, text.find('\n'));
-}
-
 ScheduleOrReason synthesized(const AlgorithmRequest& request, const Collective& collective,
                              const Topology& topology, ScheduleCache& cache) {
   const algorithms::AlgorithmInfo& info = *find_algorithm(request.name);
@@ -45,14 +35,6 @@ ScheduleOrReason synthesized(const AlgorithmRequest& request, const Collective& 
       cache.forest(topology, collective.kind, has_root(collective.kind) ? collective.root : 0);
   if (const auto* impossible = std::get_if<Impossible>(&packed)) return *impossible;
   return algorithms::synthesized(collective, topology.placement(), request.options, std::get<Forest>(packed));
-}
-
-ScheduleOrReason from_file(const AlgorithmRequest& request, const Collective& collective,
-                           const Topology& topology, const algorithms::MscclFile& file) {
-  algorithms::MscclReading reading;
-  reading.slots = request.options.slots.value_or(slots_default);
-  reading.channel_bandwidth = request.options.channel_bandwidth;
-  return algorithms::schedule_from(file, collective, topology.ranks(), reading);
 }
 
 template <class Number>
@@ -126,6 +108,14 @@ std::string options_text(const AlgorithmOptions& options) {
   return text;
 }
 
+std::vector<AlgorithmRequest> requests_of(const Experiment& experiment) {
+  std::vector<AlgorithmRequest> requests = experiment.algorithms;
+  for (const JobSpec& job : experiment.jobs) requests.push_back(job.algorithm);
+  for (const FaultSpec& fault : experiment.conditions.faults)
+    if (!fault.fallback.empty()) requests.push_back({fault.fallback, {}});
+  return requests;
+}
+
 Diagnostic diagnostic_of(const algorithms::MscclFinding& finding, const std::string& path,
                          std::string_view text) {
   Diagnostic diagnostic;
@@ -178,10 +168,17 @@ const ScheduleCache::ForestOrReason& ScheduleCache::forest(const Topology& topol
   return forests_.emplace(std::pair(kind, root), topologies::pack_forest(topology, kind, root)).first->second;
 }
 
+ScheduleOrReason schedule_of_file(const AlgorithmRequest& request, const Collective& collective,
+                                  std::int32_t ranks, const ScheduleCache& cache) {
+  algorithms::MscclReading reading;
+  reading.slots = request.options.slots.value_or(slots_default);
+  reading.channel_bandwidth = request.options.channel_bandwidth;
+  return algorithms::schedule_from(cache.file(request.name), collective, ranks, reading);
+}
+
 ScheduleOrReason schedule_of(const AlgorithmRequest& request, const Collective& collective,
                              const Topology& topology, ScheduleCache& cache) {
-  if (is_algorithm_file(request.name))
-    return from_file(request, collective, topology, cache.file(request.name));
+  if (is_algorithm_file(request.name)) return schedule_of_file(request, collective, topology.ranks(), cache);
   const algorithms::AlgorithmInfo* info = find_algorithm(request.name);
   COLLSIM_CHECK_MSG(info != nullptr && !is_selection(info->name), request.name);
   if (info->make == nullptr) return synthesized(request, collective, topology, cache);

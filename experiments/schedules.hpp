@@ -19,6 +19,7 @@
 #include "algorithms/msccl_file.hpp"
 #include "algorithms/registry.hpp"
 #include "experiments/program.hpp"
+#include "sim/config/experiment.hpp"
 #include "sim/model/algorithm_options.hpp"
 #include "sim/model/collective.hpp"
 #include "sim/model/forest.hpp"
@@ -27,6 +28,9 @@
 namespace collsim::program {
 
 using algorithms::ScheduleOrReason;
+
+// Every algorithm that an experiment names: of its table, of its jobs, and fallbacks.
+std::vector<AlgorithmRequest> requests_of(const Experiment& experiment);
 
 // What is made once for all sizes of a run on one topology: forests and files.
 class ScheduleCache {
@@ -53,6 +57,9 @@ algorithms::MscclFile read_algorithm_file(const std::string& path, bool quiet);
 Diagnostic diagnostic_of(const algorithms::MscclFinding& finding, const std::string& path,
                          std::string_view text);
 
+// Of a file that the cache has read, for so many ranks.
+ScheduleOrReason schedule_of_file(const AlgorithmRequest& request, const Collective& collective,
+                                  std::int32_t ranks, const ScheduleCache& cache);
 // REQUIRES: find_algorithm(request.name) is not null and no selection (selection.hpp), or the cache has read
 // the file
 ScheduleOrReason schedule_of(const AlgorithmRequest& request, const Collective& collective,

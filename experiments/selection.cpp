@@ -70,11 +70,12 @@ std::vector<AlgorithmRequest> candidates_for(CollectiveKind kind, std::int32_t r
 }
 
 // How many connections are built; counting ends soon after `most`.
-std::int64_t connections_of(const Schedule& schedule, const Topology& topology, Shortcuts shortcuts,
+std::int64_t connections_of(const SeatedSchedule& seated, const Topology& topology, Shortcuts shortcuts,
                             std::int64_t most) {
+  const Schedule& schedule = seated.schedule;
   const bool may_fold = shortcuts == Shortcuts::automatic || shortcuts == Shortcuts::fold;
   const bool only_rank_0 =
-      may_fold && translated_instance(topology, {Job{&schedule, {}, {}, -1}}, {}).has_value();
+      may_fold && translated_instance(topology, {Job{&schedule, seated.rank_map, {}, -1}}, {}).has_value();
   std::int64_t connections = 0;
   Binding binding;
   for (Rank rank = 0; rank < (only_rank_0 ? 1 : schedule.ranks) && connections <= most; ++rank) {
@@ -121,6 +122,7 @@ struct Selector::State {
   const Topology& topology;
   RunOptions run_options;
   SelectionLimits limits;
+  Seats seats;
   std::mutex mutex;
   std::map<std::string, Candidate> candidates;  // by options_key()
   ScheduleCache schedules;
@@ -132,9 +134,9 @@ struct Selector::State {
 
   // Runs a candidate that can run, or leaves it out for what it would take.
   void try_candidate(const AlgorithmRequest& request, const Collective& collective, Contest& contest) {
-    const auto made = schedule_of(request, collective, topology, schedules);
-    const auto* schedule = std::get_if<Schedule>(&made);
-    if (schedule == nullptr || impossible_reason(topology, *schedule)) return;
+    const SeatedOrReason made = seated_schedule_of(request, collective, topology, seats, schedules);
+    const auto* schedule = std::get_if<SeatedSchedule>(&made);
+    if (schedule == nullptr || impossible_reason(topology, schedule->schedule, schedule->rank_map)) return;
     const std::int64_t connections =
         connections_of(*schedule, topology, run_options.shortcuts, limits.connections_max);
     const std::int64_t building = connections / connections_a_millisecond;
@@ -156,10 +158,10 @@ struct Selector::State {
     if (choice.time && (!contest.best || *choice.time < *contest.best->time)) contest.best = choice;
   }
 
-  std::optional<Duration> time_of(Candidate& candidate, const Schedule& schedule, const Choice& choice,
+  std::optional<Duration> time_of(Candidate& candidate, const SeatedSchedule& seated, const Choice& choice,
                                   Contest& contest) {
     if (!candidate.simulator) candidate.simulator = std::make_unique<Simulator>(topology);
-    const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+    const std::vector<Job> jobs = {Job{&seated.schedule, seated.rank_map, {}, -1}};
     const std::int64_t running = milliseconds_of(candidate.simulator->estimate(jobs, run_options));
     if (running > std::min(1000 * limits.seconds_max, contest.milliseconds_left)) {
       contest.left_out.push_back(choice.text());
@@ -202,9 +204,12 @@ ChoiceOrReason Selector::State::by_nccl(const AlgorithmRequest& request, const C
     return Impossible{"form is '" + options.form + "'; nccl has preset, volta, ampere, hopper, blackwell"};
   if (options.channels && (*options.channels < 1 || *options.channels > 64))
     return Impossible{"channels is " + std::to_string(*options.channels) + "; it must be 1 to 64"};
-  if (topology.ranks() < 2) return Impossible{"NCCL chooses nothing for one rank"};
+  const std::int32_t ranks = seats.ranks(topology);
+  if (ranks < 2) return Impossible{"NCCL chooses nothing for one rank"};
+  const Placement placement =
+      seats.is_plain() ? topology.placement() : part_of(topology.placement(), seats.gpus, false).placement;
   const algorithms::NcclSystem system = algorithms::nccl_system(
-      topology.placement(), *generation, algorithms::nccl_cpu_of_preset(cluster.preset), options.channels);
+      placement, *generation, algorithms::nccl_cpu_of_preset(cluster.preset), options.channels);
   const auto best = algorithms::nccl_choice(system, collective.kind, collective.bytes);
   if (!best)
     return Impossible{system.ring.channels < 1
@@ -218,7 +223,7 @@ ChoiceOrReason Selector::State::by_nccl(const AlgorithmRequest& request, const C
   choice.predicted = Duration::picoseconds(static_cast<std::int64_t>(std::llround(best->time * 1e6)));
   choice.collective = collective;
   choice.collective.bytes =
-      whole(collective, algorithms::nccl_wire_bytes(best->protocol, collective.bytes), topology.ranks());
+      whole(collective, algorithms::nccl_wire_bytes(best->protocol, collective.bytes), ranks);
   const AlgorithmInfo* info = algorithms::find(choice.request.name);
   if (info == nullptr || !has(*info, collective.kind))
     return Impossible{"NCCL would take " + std::string(name_of(best->algorithm)) + ", which does no " +
@@ -241,9 +246,14 @@ const std::vector<AlgorithmInfo>& selection_infos() {
   return table;
 }
 
+RunOptions selection_options(RunOptions options) {
+  options.network = {};
+  return options;
+}
+
 Selector::Selector(const ClusterSpec& cluster, const Topology& topology, const RunOptions& run_options,
-                   const SelectionLimits& limits)
-    : state_(new State{cluster, topology, run_options, limits, {}, {}, {}}) {
+                   const SelectionLimits& limits, Seats seats)
+    : state_(new State{cluster, topology, run_options, limits, std::move(seats), {}, {}, {}}) {
   state_->run_options.explain = false;
 }
 
@@ -252,7 +262,8 @@ Selector::~Selector() = default;
 ChoiceOrReason Selector::choose(const AlgorithmRequest& request, const Collective& collective) {
   COLLSIM_CHECK_MSG(is_selection(request.name), request.name);
   return request.name == "auto"
-             ? state_->fastest(candidates_for(collective.kind, state_->topology.ranks()), collective)
+             ? state_->fastest(candidates_for(collective.kind, state_->seats.ranks(state_->topology)),
+                               collective)
              : state_->by_nccl(request, collective);
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "algorithms/registry.hpp"
+#include "experiments/seating.hpp"
 #include "sim/core/units.hpp"
 #include "sim/execution/simulation.hpp"
 #include "sim/model/algorithm_options.hpp"
@@ -58,11 +59,14 @@ struct SelectionLimits {
   std::int64_t connections_max = 1LL << 21;  // built for a candidate
 };
 
+// As `options`, but for the fluid network: candidates are compared on the healthy cluster.
+RunOptions selection_options(RunOptions options);
+
 class Selector {
  public:
-  // The topology must outlive it, and be built from `cluster`.
+  // The topology must outlive it, and be built from `cluster`. `seats`: of the ranks that it chooses for.
   Selector(const ClusterSpec& cluster, const Topology& topology, const RunOptions& run_options,
-           const SelectionLimits& limits = {});
+           const SelectionLimits& limits = {}, Seats seats = {});
   ~Selector();
   // REQUIRES: is_selection(request.name)
   ChoiceOrReason choose(const AlgorithmRequest& request, const Collective& collective);
