@@ -153,13 +153,15 @@ struct Instance {
   std::vector<Reroute> reroutes;
   std::vector<LatencyChange> latency_changes;
   std::vector<BackgroundFlow> background;
-  std::uint32_t shares_unit = 1;  // a flow of `parts` parts has the weight shares_unit / parts
+  std::uint32_t shares_unit = 1;    // a flow of `parts` parts has the weight shares_unit / parts
+  bool has_unlike_weights = false;  // of flows that may meet
   bool has_jitter = false;
 
   // Whether nothing changes during the run, and nothing is drawn.
   bool is_steady() const;
-  // Whether alike elements always behave alike.
-  bool may_fold() const { return reroutes.empty() && !has_jitter; }
+  // Whether alike elements always behave alike, to the last microbyte: a class of flows that has a link to
+  // itself gets its capacity, where its members, among each other, get multiples of their weights.
+  bool may_fold() const { return reroutes.empty() && !has_jitter && !has_unlike_weights; }
   std::uint32_t flow_weight(const Way& way) const {
     return std::max(1U, shares_unit / static_cast<std::uint32_t>(way.parts));
   }

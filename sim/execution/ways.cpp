@@ -29,7 +29,8 @@ std::int32_t parts_of(const RouteRule& routes, const Instance::Connection& conne
 
 bool Instance::is_steady() const {
   const auto changes = [](const auto& element) { return element.changes; };
-  return may_fold() && latency_changes.empty() && std::none_of(resources.begin(), resources.end(), changes) &&
+  return reroutes.empty() && !has_jitter && latency_changes.empty() &&
+         std::none_of(resources.begin(), resources.end(), changes) &&
          std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.changes.empty(); });
 }
 
@@ -211,6 +212,11 @@ void Ways::choose_weights() {
   for (const Instance::Connection& connection : instance_.connections) include(connection);
   for (const Instance::Detour& detour : instance_.detours) include(detour);
   instance_.shares_unit = static_cast<std::uint32_t>(unit);
+  if (unit == 1) return;
+  const auto unlike = [unit](const Instance::Way& way) { return way.parts != unit; };
+  instance_.has_unlike_weights =
+      !instance_.groups.empty() || !instance_.background.empty() ||
+      std::any_of(instance_.connections.begin(), instance_.connections.end(), unlike);
 }
 
 // ---------------------------------------------------------------- GPUs

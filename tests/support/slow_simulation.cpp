@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "sim/core/check.hpp"
+#include "sim/execution/jitter.hpp"
 #include "tests/support/max_min.hpp"
 
 namespace collsim::testing {
@@ -15,9 +17,15 @@ const Int128 work_per_byte = Int128{1'000'000'000'000} * 1'000'000;
 
 struct Flow {
   std::vector<std::uint32_t> route;
+  std::vector<std::uint32_t> shares;
+  std::uint32_t weight = 1;
   std::int64_t rate_max = 0;
   Int128 left = 0;
-  std::function<void()> drained;
+  std::function<void()> drained;  // empty: it never ends
+  bool message = false;
+  Rank source = 0;
+  Peer peer;
+  std::int32_t parts = 1;
 };
 
 struct Stream {
@@ -34,6 +42,9 @@ struct Stream {
 struct Channel {
   std::int32_t used = 0;
   std::int32_t arrived = 0;
+  std::int64_t sent = 0;
+  std::int64_t last_arrival = 0;
+  std::int64_t last_credit = 0;
 };
 
 struct GroupState {
@@ -47,8 +58,10 @@ struct GroupState {
 
 class SlowRun {
  public:
-  SlowRun(const Topology& topology, const Schedule& schedule, const RunOptions& options)
-      : topology_(topology), schedule_(schedule), options_(options) {
+  SlowRun(const Topology& topology, const Schedule& schedule, const RunOptions& options,
+          const Conditions& conditions)
+      : topology_(topology), schedule_(schedule), options_(options), conditions_(conditions) {
+    if (topology.ranks() > 1) routes_ = &topology.routes();
     for (Rank rank = 0; rank < schedule.ranks; ++rank)
       for (std::int32_t number = 0; number < schedule.stream_count(rank); ++number) {
         Stream stream;
@@ -64,16 +77,31 @@ class SlowRun {
       state.path = std::get<AggregationPath>(topology.aggregation(state.group));
       groups_.push_back(state);
     }
-    for (std::size_t link = 0; link < topology.link_count(); ++link)
-      network_.capacity.push_back(topology.link(LinkId(link)).bandwidth.bytes_per_second());
-    for (Rank rank = 0; rank < topology.ranks(); ++rank)
-      network_.capacity.push_back(
-          topology.gpu(rank).reduce_bandwidth.value_or(Bandwidth::bytes_per_second(1)).bytes_per_second());
+    for (const Link& link : topology.links()) {
+      network_.capacity.push_back(link.bandwidth.bytes_per_second());
+      latency_.push_back(link.latency);
+    }
+    for (Rank rank = 0; rank < topology.ranks(); ++rank) {
+      gpus_.push_back(topology.gpu(rank));
+      network_.capacity.push_back(unit_rate(gpus_.back()));
+    }
+    find_unit();
+    expect_changes();
+    for (Stream& stream : streams_) {
+      const auto rank = static_cast<std::size_t>(stream.rank);
+      stream.busy = true;
+      after(options_.launch_overhead + (conditions.skew.empty() ? Duration() : conditions.skew[rank]),
+            [&stream] { stream.busy = false; });
+    }
+    for (const BackgroundFlow& other : conditions.background) {
+      std::vector<std::uint32_t> route;
+      for (const LinkId link : other.links) route.push_back(link.value);
+      flow(std::move(route), other.rate.bytes_per_second(), Bytes(1), {});
+    }
   }
 
   SlowResult run() {
-    now_ = options_.launch_overhead.picoseconds();
-    for (;;) {
+    while (!all_done()) {
       bool changed = true;
       while (changed) {
         changed = fire();
@@ -112,6 +140,10 @@ class SlowRun {
         ++index;
         continue;
       }
+      if (!flows_[index].drained) {
+        ++index;
+        continue;
+      }
       const auto action = flows_[index].drained;
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(index));
       action();
@@ -124,14 +156,19 @@ class SlowRun {
   bool advance() {
     network_.routes.clear();
     network_.rate_max.clear();
+    network_.shares.clear();
+    network_.weight.clear();
     for (const Flow& flow : flows_) {
       network_.routes.push_back(flow.route);
+      network_.shares.push_back(flow.shares);
+      network_.weight.push_back(flow.weight);
       network_.rate_max.push_back(flow.rate_max);
     }
-    const std::vector<Int128> rates = integer_rates(network_, std::vector<char>(flows_.size(), 1));
+    const std::vector<Int128> rates = weighted_integer_rates(network_, std::vector<char>(flows_.size(), 1));
     Int128 next = -1;
     if (!timers_.empty()) next = timers_.begin()->first;
     for (std::size_t index = 0; index < flows_.size(); ++index) {
+      if (!flows_[index].drained || rates[index] == 0) continue;
       const Int128 at = now_ + (flows_[index].left + rates[index] - 1) / rates[index];
       if (next < 0 || at < next) next = at;
     }
@@ -145,9 +182,113 @@ class SlowRun {
   void after(Duration delay, std::function<void()> action) {
     timers_.emplace(now_ + delay.picoseconds(), std::move(action));
   }
-  void flow(std::vector<std::uint32_t> route, std::int64_t rate_max, Bytes size,
-            std::function<void()> drained) {
-    flows_.push_back({std::move(route), rate_max, size.count() * work_per_byte, std::move(drained)});
+  Flow& flow(std::vector<std::uint32_t> route, std::int64_t rate_max, Bytes size,
+             std::function<void()> drained) {
+    Flow added;
+    added.shares.assign(route.size(), 1);
+    added.route = std::move(route);
+    added.weight = unit_;
+    added.rate_max = rate_max;
+    added.left = size.count() * work_per_byte;
+    added.drained = std::move(drained);
+    flows_.push_back(std::move(added));
+    return flows_.back();
+  }
+
+  bool all_done() const {
+    return std::all_of(streams_.begin(), streams_.end(), [](const Stream& stream) {
+      return !stream.busy && stream.done == stream.operations.size();
+    });
+  }
+
+  // ---- conditions
+
+  static std::int64_t unit_rate(const GpuSpec& gpu) {
+    return gpu.reduce_bandwidth ? gpu.reduce_bandwidth->bytes_per_second() : std::int64_t{1} << 62;
+  }
+
+  void expect_changes() {
+    for (const LinkChange& change : conditions_.link_changes)
+      timers_.emplace(change.at.picoseconds(), [this, &change] {
+        if (change.bandwidth) network_.capacity[change.link.value] = change.bandwidth->bytes_per_second();
+        if (change.latency) latency_[change.link.value] = *change.latency;
+      });
+    for (const RankChange& change : conditions_.rank_changes)
+      timers_.emplace(change.at.picoseconds(), [this, &change] {
+        const auto rank = static_cast<std::size_t>(change.rank);
+        gpus_[rank] = change.gpu;
+        network_.capacity[topology_.link_count() + rank] = unit_rate(change.gpu);
+      });
+    for (const RouteChange& change : conditions_.route_changes)
+      timers_.emplace(change.at.picoseconds(), [this, &change] {
+        routes_ = change.routes.get();
+        for (Flow& flow : flows_)
+          if (flow.message && flow.left > 0) {
+            const Int128 work = flow.left * flow.parts;
+            take_way(flow);
+            flow.left = (work + flow.parts - 1) / flow.parts;
+          }
+      });
+  }
+
+  // Weights are the least common multiple of all numbers of parts, divided by the own one.
+  void find_unit() {
+    const auto include = [this](const RouteRule& routes) {
+      for (const Stream& stream : streams_)
+        for (const Operation& op : stream.operations)
+          if (op.kind == OperationKind::send)
+            unit_ = static_cast<std::uint32_t>(
+                std::lcm(unit_, static_cast<std::uint32_t>(parts_of(routes, stream.rank, op.peer))));
+    };
+    if (routes_ != nullptr) include(*routes_);
+    for (const RouteChange& change : conditions_.route_changes) include(*change.routes);
+  }
+
+  static std::int32_t parts_of(const RouteRule& routes, Rank source, Peer peer) {
+    if (routes.spreading() == Spreading::none) return 1;
+    return routes.route_count(source, peer.rank, peer.channel);
+  }
+
+  // The links of all routes of a message as they are now, one list a route.
+  std::vector<std::vector<LinkId>> routes_of(Rank source, Peer peer) const {
+    std::vector<std::vector<LinkId>> result;
+    const std::int32_t parts = parts_of(*routes_, source, peer);
+    for (std::int32_t number = 0; number < parts; ++number) {
+      result.emplace_back();
+      if (parts == 1)
+        routes_->route(source, peer.rank, peer.channel, result.back());
+      else
+        routes_->numbered_route(source, peer.rank, peer.channel, number, result.back());
+    }
+    return result;
+  }
+
+  void take_way(Flow& flow) const {
+    std::map<std::uint32_t, std::uint32_t> crossing;
+    const auto routes = routes_of(flow.source, flow.peer);
+    for (const auto& route : routes)
+      for (const LinkId link : route) ++crossing[link.value];
+    flow.route.clear();
+    flow.shares.clear();
+    for (const auto& entry : crossing) {
+      flow.route.push_back(entry.first);
+      flow.shares.push_back(entry.second);
+    }
+    flow.parts = static_cast<std::int32_t>(routes.size());
+    flow.weight = unit_ / static_cast<std::uint32_t>(flow.parts);
+    flow.rate_max = 0;
+    if (schedule_.channel_bandwidth)
+      flow.rate_max = std::max<std::int64_t>(1, schedule_.channel_bandwidth->bytes_per_second() / flow.parts);
+  }
+
+  Duration latency_of(Rank source, Peer peer) const {
+    Duration largest;
+    for (const auto& route : routes_of(source, peer)) {
+      Duration latency;
+      for (const LinkId link : route) latency += latency_[link.value];
+      largest = std::max(largest, latency);
+    }
+    return largest;
   }
 
   void finish(Stream& stream) {
@@ -191,6 +332,8 @@ class SlowRun {
     }
   }
 
+  const GpuSpec& gpu_of(const Stream& stream) const { return gpus_[static_cast<std::size_t>(stream.rank)]; }
+
   bool pay_overhead(Stream& stream, Duration overhead) {
     if (stream.overhead || overhead == Duration()) return true;
     stream.busy = true;
@@ -204,20 +347,16 @@ class SlowRun {
   bool send(Stream& stream, const Operation& op) {
     Channel& channel = channels_[{stream.rank, op.peer.rank, op.peer.channel}];
     if (channel.used >= schedule_.slots) return false;
-    if (!pay_overhead(stream, topology_.gpu(stream.rank).send_overhead)) return true;
+    if (!pay_overhead(stream, gpu_of(stream).send_overhead)) return true;
     ++channel.used;
     const Bytes size = size_of(schedule_.layout, op.chunk);
-    std::vector<LinkId> links;
-    topology_.route(stream.rank, op.peer.rank, op.peer.channel, links);
-    Duration latency;
-    std::vector<std::uint32_t> route;
-    for (const LinkId link : links) {
-      latency += topology_.link(link).latency;
-      route.push_back(link.value);
-    }
-    const auto drained = [this, &stream, &channel, latency] {
+    const Peer peer = op.peer;
+    const auto drained = [this, &stream, &channel, peer] {
       ++messages_;
-      after(latency, [&channel] { ++channel.arrived; });
+      const MessageIdentity message{0, stream.rank, peer.rank, peer.channel, channel.sent++};
+      const Duration latency = latency_of(stream.rank, peer) + jitter_of(conditions_, message);
+      channel.last_arrival = std::max(channel.last_arrival, now_ + latency.picoseconds());
+      timers_.emplace(channel.last_arrival, [&channel] { ++channel.arrived; });
       finish(stream);
     };
     if (size == Bytes(0)) {
@@ -225,8 +364,12 @@ class SlowRun {
       return true;
     }
     stream.busy = true;
-    flow(route, schedule_.channel_bandwidth ? schedule_.channel_bandwidth->bytes_per_second() : 0, size,
-         drained);
+    Flow& message = flow({}, 0, Bytes(0), drained);
+    message.message = true;
+    message.source = stream.rank;
+    message.peer = peer;
+    take_way(message);
+    message.left = (size.count() + message.parts - 1) / message.parts * work_per_byte;
     return true;
   }
 
@@ -235,14 +378,19 @@ class SlowRun {
     if (!stream.taken && channel.arrived == 0) return false;
     if (!stream.taken) --channel.arrived;
     stream.taken = true;
-    const GpuSpec& gpu = topology_.gpu(stream.rank);
+    const GpuSpec& gpu = gpu_of(stream);
     if (!pay_overhead(stream, gpu.receive_overhead)) return true;
     const Bytes size = size_of(schedule_.layout, op.chunk);
-    const auto done = [this, &stream, &channel] {
-      if (options_.credit_latency == Duration())
+    const Peer back{stream.rank, op.peer.channel};
+    const Rank source = op.peer.rank;
+    const auto done = [this, &stream, &channel, back, source] {
+      Duration delay = options_.credit_latency;
+      if (options_.credit_by_route) delay += latency_of(source, back);
+      channel.last_credit = std::max(channel.last_credit, now_ + delay.picoseconds());
+      if (channel.last_credit == now_)
         --channel.used;
       else
-        after(options_.credit_latency, [&channel] { --channel.used; });
+        timers_.emplace(channel.last_credit, [&channel] { --channel.used; });
       finish(stream);
     };
     if (op.kind == OperationKind::receive_reduce && gpu.reduce_bandwidth && size > Bytes(0)) {
@@ -256,7 +404,7 @@ class SlowRun {
   }
 
   bool aggregate(Stream& stream, const Operation& op) {
-    if (!pay_overhead(stream, topology_.gpu(stream.rank).send_overhead)) return true;
+    if (!pay_overhead(stream, gpu_of(stream).send_overhead)) return true;
     GroupState& state = groups_[static_cast<std::size_t>(op.group)];
     state.payload = size_of(schedule_.layout, op.chunk).count();
     state.posted.push_back(&stream);
@@ -304,6 +452,11 @@ class SlowRun {
   const Topology& topology_;
   const Schedule& schedule_;
   RunOptions options_;
+  const Conditions& conditions_;
+  const RouteRule* routes_ = nullptr;
+  std::vector<Duration> latency_;  // [LinkId]
+  std::vector<GpuSpec> gpus_;      // [rank]
+  std::uint32_t unit_ = 1;
   SharedResources network_;
   std::vector<Stream> streams_;
   std::vector<GroupState> groups_;
@@ -316,8 +469,9 @@ class SlowRun {
 
 }  // namespace
 
-SlowResult slow_simulation(const Topology& topology, const Schedule& schedule, const RunOptions& options) {
-  return SlowRun(topology, schedule, options).run();
+SlowResult slow_simulation(const Topology& topology, const Schedule& schedule, const RunOptions& options,
+                           const Conditions& conditions) {
+  return SlowRun(topology, schedule, options, conditions).run();
 }
 
 }  // namespace collsim::testing

@@ -17,6 +17,7 @@ struct SlowResult {
   std::int64_t messages = 0;
 };
 
-SlowResult slow_simulation(const Topology& topology, const Schedule& schedule, const RunOptions& options);
+SlowResult slow_simulation(const Topology& topology, const Schedule& schedule, const RunOptions& options,
+                           const Conditions& conditions = {});
 
 }  // namespace collsim::testing

@@ -7,6 +7,7 @@
 
 #include "algorithms/registry.hpp"
 #include "sim/core/random.hpp"
+#include "tests/support/conservation.hpp"
 #include "tests/support/networks.hpp"
 #include "tests/support/slow_simulation.hpp"
 
@@ -35,7 +36,10 @@ Schedule schedule_of(const std::string& name, std::int64_t bytes, const Placemen
 
 RunResult run(const Topology& topology, const Schedule& schedule, const RunOptions& options = {},
               const Conditions& changes = {}) {
-  return simulate(topology, {Job{&schedule, {}, {}, -1}}, options, changes);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  RunResult result = simulate(topology, jobs, options, changes);
+  CHECK(testing::conservation_fault(topology, jobs, result, changes) == "");
+  return result;
 }
 
 // A port network in which every link has its own bandwidth and latency.
@@ -252,7 +256,8 @@ TEST_SUITE("sim/execution") {
     Conditions down;
     down.link_changes = {{Instant(), LinkId(0), rate_of(0), {}}};
     const RunResult result = run(topology, ring, {}, down);
-    CHECK(result.status == RunStatus::deadlock);
+    CHECK(result.status == RunStatus::failed);
+    CHECK(result.failure == "node0/gpu0 -> node0/nvswitch0 is down from the start, and nothing re-routes");
     REQUIRE(result.blocked.size() == 4);
     CHECK(result.blocked[0].waits_for == "its message to drain over a link without capacity");
     CHECK(result.blocked[1].waits_for == "message 1 from rank 1 on channel 0, which has not been sent");
