@@ -77,19 +77,36 @@ GpuSpec slowed(GpuSpec gpu, const Factor& speed) {
   return gpu;
 }
 
+using DeadLinks = std::map<LinkId, std::string>;  // what is down, by name
+
+std::string tree_name(const AggregationGroup& group, const Topology& topology) {
+  if (group.scope == AggregationScope::fabric) return "the tree of rail " + std::to_string(group.rail);
+  return "the tree of node " + std::to_string(topology.placement().node_of(group.members[0]));
+}
+
+// The path of the group, unless it crosses something dead.
+std::variant<AggregationPath, Impossible> live_path(const Topology& topology, const DeadLinks& dead,
+                                                    const AggregationGroup& group) {
+  auto path = topology.aggregation(group);
+  if (const auto* found = std::get_if<AggregationPath>(&path))
+    for (const LinkId id : found->links)
+      if (const auto entry = dead.find(id); entry != dead.end())
+        return Impossible{tree_name(group, topology) + " crosses " + entry->second + ", which is down"};
+  return path;
+}
+
 // Aggregations of a topology, without those that cross what is down from the start.
 class LiveAggregations final : public AggregationRule {
  public:
-  LiveAggregations(std::shared_ptr<const Topology> base, std::vector<FaultSpec> faults)
-      : base_(std::move(base)), faults_(std::move(faults)) {}
+  LiveAggregations(std::shared_ptr<const Topology> base, DeadLinks dead)
+      : base_(std::move(base)), dead_(std::move(dead)) {}
   std::variant<AggregationPath, Impossible> path(const AggregationGroup& group) const override {
-    if (auto reason = dead_aggregation(*base_, faults_, group, Instant())) return *reason;
-    return base_->aggregation(group);
+    return live_path(*base_, dead_, group);
   }
 
  private:
   std::shared_ptr<const Topology> base_;
-  std::vector<FaultSpec> faults_;
+  DeadLinks dead_;
 };
 
 class BaseRoutes final : public RouteRule {
@@ -113,7 +130,7 @@ class BaseRoutes final : public RouteRule {
 
 // The topology with what is down from the start taken into account.
 Topology worn(const std::shared_ptr<const Topology>& base, std::shared_ptr<const RouteRule> routes,
-              std::vector<FaultSpec> down) {
+              DeadLinks dead) {
   Topology::Parts parts;
   parts.name = base->name();
   parts.placement = base->placement();
@@ -127,7 +144,7 @@ Topology worn(const std::shared_ptr<const Topology>& base, std::shared_ptr<const
   }
   parts.links = base->links();
   parts.routes = routes != nullptr ? std::move(routes) : std::make_shared<const BaseRoutes>(base);
-  parts.aggregations = std::make_shared<const LiveAggregations>(base, std::move(down));
+  parts.aggregations = std::make_shared<const LiveAggregations>(base, std::move(dead));
   parts.cuts = base->cuts();
   parts.latency_max = base->latency_max();
   parts.has_sites = base->has_sites();
@@ -148,11 +165,12 @@ class Resolver {
     draw_skew();
     conditions_.jitter = spec_.jitter;
     conditions_.seed = mix64(seed_ ^ 0x6a69747465720000ULL);
-    std::vector<FaultSpec> down;
-    for (const FaultSpec& fault : spec_.faults)
-      if (fault.down && fault.at == Instant() && is_of_links(fault)) down.push_back(fault);
-    const bool is_worn = errors_.empty() && (first_routes_ != nullptr || !down.empty());
-    Topology topology = is_worn ? worn(base_, first_routes_, std::move(down)) : *base_;
+    DeadLinks dead;
+    for (std::size_t i = 0; i < spec_.faults.size(); ++i)
+      for (const LinkId id : links_[i])
+        if (spec_.faults[i].down && spec_.faults[i].at == Instant()) dead.emplace(id, spec_.faults[i].name);
+    const bool is_worn = errors_.empty() && (first_routes_ != nullptr || !dead.empty());
+    Topology topology = is_worn ? worn(base_, first_routes_, std::move(dead)) : *base_;
     add_background(topology);
     if (!errors_.empty()) return std::move(errors_);
     return Resolved{std::move(topology), std::move(conditions_)};
@@ -325,11 +343,6 @@ class Resolver {
   std::vector<ConditionError> errors_;
 };
 
-std::string tree_name(const AggregationGroup& group, const Topology& topology) {
-  if (group.scope == AggregationScope::fabric) return "the tree of rail " + std::to_string(group.rail);
-  return "the tree of node " + std::to_string(topology.placement().node_of(group.members[0]));
-}
-
 }  // namespace
 
 std::variant<Resolved, std::vector<ConditionError>> resolve(const Topology& topology,
@@ -339,19 +352,17 @@ std::variant<Resolved, std::vector<ConditionError>> resolve(const Topology& topo
 
 std::optional<Impossible> dead_aggregation(const Topology& topology, const std::vector<FaultSpec>& faults,
                                            const AggregationGroup& group, Instant until) {
-  const auto path = topology.aggregation(group);
-  if (const auto* reason = std::get_if<Impossible>(&path)) return *reason;
-  const Links& used = std::get<AggregationPath>(path).links;
   const LinkNames names(topology);
+  DeadLinks dead;
   for (const FaultSpec& fault : faults) {
     const bool of_links = fault.target != FaultTarget::rank && fault.target != FaultTarget::aggregation;
     if (!of_links || !fault.down || fault.at > until) continue;
-    const auto dead = links_of(topology, names, fault);
-    if (!std::holds_alternative<Links>(dead)) continue;
-    for (const LinkId id : std::get<Links>(dead))
-      if (std::find(used.begin(), used.end(), id) != used.end())
-        return Impossible{tree_name(group, topology) + " crosses " + fault.name + ", which is down"};
+    const auto links = links_of(topology, names, fault);
+    if (const auto* found = std::get_if<Links>(&links))
+      for (const LinkId id : *found) dead.emplace(id, fault.name);
   }
+  const auto path = live_path(topology, dead, group);
+  if (const auto* reason = std::get_if<Impossible>(&path)) return *reason;
   return std::nullopt;
 }
 
