@@ -23,8 +23,9 @@ struct LatencyRange {
 // Algorithms 6(1), 2013).
 //
 // Exact, but for one limit: after about 10^7 link visits the largest latency found is returned, which is
-// still a valid lower bound. Only trees with thousands of ranks whose NIC numbers reach different pods come
-// to that. REQUIRES: cables have the same latency both ways; all ranks are connected; candidates is not empty
+// still a valid lower bound. Only trees with thousands of ranks whose NIC numbers reach different pods, and
+// thousands of unlike nodes without a tree, come to that. REQUIRES: cables have the same latency both ways;
+// all ranks are connected; candidates is not empty
 Duration largest_latency(const Graph& graph, std::int32_t ranks, const std::vector<Rank>& candidates,
                          LatencyRange range);
 
