@@ -5,7 +5,8 @@
 // Aggregation  A tree that is down from the start: the fallback runs instead, after the delay. Down at a time
 // t:
 //              what has finished by then stays; else the fallback begins after t and the delay, from nothing,
-//              under the other conditions, and all that was on its way is gone.
+//              under the other conditions, and all that was on its way is gone. A tree over what is down from
+//              the start is down as well: the fallback runs, or the run has failed.
 #pragma once
 
 #include <cstdint>

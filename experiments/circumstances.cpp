@@ -25,6 +25,11 @@ RunResult failed_run(const Topology& topology, std::size_t jobs, std::string rea
   return result;
 }
 
+bool any_aggregates(const std::vector<Runnable>& runnables) {
+  return std::any_of(runnables.begin(), runnables.end(),
+                     [](const Runnable& each) { return aggregates(each.seated->schedule); });
+}
+
 // Why a switch that is down keeps a job from beginning, or nothing.
 std::optional<std::string> blocked_by(const Topology& topology, const std::vector<Runnable>& runnables) {
   for (const Runnable& each : runnables)
@@ -78,16 +83,17 @@ RunResult run_under(const Circumstances& circumstances, const std::vector<Runnab
     Simulator own(topology);
     return run_under(circumstances, runnables, topology, own, options, notes);
   }
-  const auto& fault = circumstances.aggregation;
-  const bool concerned = fault && std::any_of(runnables.begin(), runnables.end(), [](const Runnable& each) {
-                           return aggregates(each.seated->schedule);
-                         });
-  if (!concerned || fault->at > Instant()) {
-    COLLSIM_CHECK(!concerned || runnables.size() == 1);
-    if (auto reason = blocked_by(topology, runnables))
-      return failed_run(topology, runnables.size(), *std::move(reason));
+  std::optional<FaultSpec> fault;
+  if (circumstances.aggregation && any_aggregates(runnables)) fault = circumstances.aggregation;
+  const std::optional<std::string> blocked = blocked_by(topology, runnables);
+  if (blocked && (!fault || fault->fallback.empty())) return failed_run(topology, runnables.size(), *blocked);
+  if (blocked) {  // as if all aggregation were down from the start
+    fault->at = Instant();
+    fault->reroute.reset();
+  } else if (!fault || fault->at > Instant()) {
+    COLLSIM_CHECK(!fault || runnables.size() == 1);
     RunResult result = simulator.run(jobs_of(runnables), options, circumstances.conditions);
-    if (!concerned || result.status != RunStatus::ok || Instant() + result.time <= fault->at) return result;
+    if (!fault || result.status != RunStatus::ok || Instant() + result.time <= fault->at) return result;
   }
   for (const Runnable& each : runnables) {
     if (!aggregates(each.seated->schedule)) continue;
@@ -95,7 +101,8 @@ RunResult run_under(const Circumstances& circumstances, const std::vector<Runnab
     if (!reason.empty()) return failed_run(topology, runnables.size(), std::move(reason));
   }
   if (notes != nullptr)
-    notes->push_back("aggregation is down " + since(*fault) + "; " + fault->fallback + " runs instead");
+    notes->push_back(blocked.value_or("aggregation is down " + since(*fault)) + "; " + fault->fallback +
+                     " runs instead");
   return simulator.run(replaced(runnables, *fault), options, circumstances.conditions);
 }
 

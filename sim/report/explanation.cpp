@@ -58,7 +58,7 @@ std::string bound_sentence(const Point& point) {
 
 std::string packets_sentence(const Point& point) {
   const PacketFacts& facts = *point.packets;
-  std::string text = fmt::format("  packets: {}, over {} links in all; ", facts.packets, facts.hops);
+  std::string text = fmt::format("  {} packets, {} hops over links; ", facts.packets, facts.hops);
   text += point.packet_queue_link.empty()
               ? "none ever waited"
               : fmt::format("the longest queue {} B, for {}", facts.queue_max, point.packet_queue_link);
