@@ -10,6 +10,7 @@
 #include "sim/execution/simulation.hpp"
 #include "sim/model/proof.hpp"
 #include "tests/algorithms/ideal_placement.hpp"
+#include "tests/support/conservation.hpp"
 #include "tests/support/exact_sets.hpp"
 #include "tests/support/requests.hpp"
 #include "tests/support/rounds.hpp"
@@ -145,7 +146,9 @@ RunResult run(const Topology& topology, const Schedule& schedule, std::vector<Ra
   Job job;
   job.schedule = &schedule;
   job.rank_map = std::move(rank_map);
-  return simulate(topology, {job}, {});
+  RunResult result = simulate(topology, {job}, {});
+  CHECK(testing::conservation_fault(topology, {job}, result) == "");
+  return result;
 }
 
 Duration time_of(const Topology& topology, const Schedule& schedule) {

@@ -11,6 +11,7 @@
 #include "algorithms/registry.hpp"
 #include "sim/core/random.hpp"
 #include "sim/execution/simulation.hpp"
+#include "tests/support/conservation.hpp"
 #include "tests/support/networks.hpp"
 #include "tests/support/requests.hpp"
 #include "topologies/build.hpp"
@@ -157,7 +158,10 @@ RunResult run(const Topology& topology, const Schedule& schedule, Shortcuts shor
   RunOptions options;
   options.shortcuts = shortcuts;
   options.launch_overhead = ps(6'600'000);
-  return simulate(topology, {Job{&schedule, {}, {}, -1}}, options, changes);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  RunResult result = simulate(topology, jobs, options, changes);
+  CHECK(testing::conservation_fault(topology, jobs, result, changes) == "");
+  return result;
 }
 
 void require_same(const RunResult& one, const RunResult& other) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/execution/simulation.hpp"
+#include "tests/support/conservation.hpp"
 #include "tests/support/exchange.hpp"
 #include "tests/topologies/shapes.hpp"
 #include "topologies/build.hpp"
@@ -115,6 +116,7 @@ void check_equal(const Topology& topology, const Schedule& schedule, const RunOp
   const RunResult one = simulate(topology, jobs, options);
   const RunResult all = simulate(topology, jobs, plain);
   CHECK(one.status == RunStatus::ok);
+  CHECK(testing::conservation_fault(topology, jobs, one) == "");
   CHECK(one.method.classes == schedule.translated->streams);
   CHECK(one.method.streams == all.method.streams);
   CHECK(one.time == all.time);

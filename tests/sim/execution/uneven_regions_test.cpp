@@ -5,6 +5,7 @@
 
 #include "algorithms/registry.hpp"
 #include "sim/execution/simulation.hpp"
+#include "tests/support/conservation.hpp"
 #include "topologies/build.hpp"
 
 using namespace collsim;
@@ -37,6 +38,7 @@ TEST_SUITE("execution") {
       CHECK(folded.method.classes <= 4);
       options.shortcuts = Shortcuts::plain;
       const RunResult plain = simulate(topology, jobs, options);
+      CHECK(testing::conservation_fault(topology, jobs, plain) == "");
       CHECK(folded.time == plain.time);
       CHECK(folded.rank_finish == plain.rank_finish);
       CHECK(folded.link_bytes == plain.link_bytes);
