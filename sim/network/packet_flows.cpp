@@ -114,7 +114,7 @@ void PacketNetwork::Impl::wait_for_link(std::uint32_t id) {
   }
   const std::uint32_t id_of_link = hops[flow.waits_for].link;
   Link& link = links[id_of_link];
-  append(link.flows, flows, id);
+  append(link, link.flows, flows, id);
   link.pending |= std::uint64_t{1} << channel_count;
   serve(id_of_link);
 }
@@ -265,10 +265,10 @@ void PacketNetwork::Impl::withdraw_queued(std::uint32_t id) {
 
 void PacketNetwork::Impl::leave_turn(std::uint32_t id) {
   Link& link = links[hops[flows[id].waits_for].link];
-  const std::int64_t count = link.flows.count;
-  for (std::int64_t turn = 0; turn < count; ++turn) {
-    const std::uint32_t other = take(link.flows, flows);
-    if (other != id) append(link.flows, flows, other);
+  Turn others = std::exchange(link.flows, Turn());
+  while (others.head != none) {
+    const std::uint32_t other = take(link, others, flows);
+    if (other != id) append(link, link.flows, flows, other);
   }
   if (link.flows.head == none) link.pending &= ~(std::uint64_t{1} << channel_count);
 }

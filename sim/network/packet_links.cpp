@@ -72,7 +72,7 @@ bool PacketNetwork::Impl::lane_can_go(std::uint32_t id, std::uint32_t lane, std:
 void PacketNetwork::Impl::send_lane(std::uint32_t id, std::uint32_t lane) {
   if (lane > channel_count) return send_edge(id);
   if (lane < channel_count) return send_queued(id, lane);
-  const std::uint32_t flow = take(links[id].flows, flows);
+  const std::uint32_t flow = take(links[id], links[id].flows, flows);
   if (links[id].flows.head == none) links[id].pending &= ~(std::uint64_t{1} << lane);
   const std::uint32_t packet_id = make_packet(flow);
   transmit(id, packet_id);
@@ -168,8 +168,7 @@ void PacketNetwork::Impl::packet_ready(std::uint32_t packet_id) {
 // Bytes that a packet would find before it.
 std::int64_t PacketNetwork::Impl::backlog(const Link& link) const {
   if (link.rate.rate() == 0) return never;
-  const std::int64_t senders = link.flows.count + link.edges.count + (link.free.ceil() > now ? 1 : 0);
-  return link.queue_bytes + senders * wire(mtu);
+  return link.queue_bytes + (link.senders + (link.free.ceil() > now ? 1 : 0)) * wire(mtu);
 }
 
 // The next link with the shortest queue. The siblings of a vertex share a pointer to the one that comes first

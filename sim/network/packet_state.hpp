@@ -70,28 +70,29 @@ struct PacketNetwork::Impl {
   struct Turn {
     std::uint32_t head = none;
     std::uint32_t tail = none;
-    std::int64_t count = 0;
   };
 
   // Lanes of a link take turns: lane v < V is the queue of virtual channel v, lane V are the flows that begin
   // here, lane V + 1 the aggregations.
-  struct Link {
-    packet::ExactTime free;  // when the last transmission ends
-    packet::ExactRate rate;
-    std::int64_t latency = 0;
-    std::int64_t wake_at = packet::never;  // the earliest wake that is pending
-    std::uint64_t pending = 0;             // lanes in which something waits
+  // What a choice among links looks at lies in one line of the cache.
+  struct alignas(64) Link {
     std::int64_t queue_bytes = 0;
-    std::int64_t tree_payload = 0;  // of facts.payload: segments of aggregations
-    std::int64_t bandwidth_built = 0;
-    std::int64_t latency_built = 0;
-    Turn flows;
-    Turn edges;
-    std::uint32_t source = 0;
-    std::uint32_t target = 0;
+    std::int64_t senders = 0;  // flows and edges that wait for a turn
+    packet::ExactTime free;    // when the last transmission ends
+    packet::ExactRate rate;
+    std::uint64_t pending = 0;             // lanes in which something waits
+    std::int64_t wake_at = packet::never;  // the earliest wake that is pending
+    std::int64_t latency = 0;
     std::uint32_t turn = 0;   // the lane that is looked at first
     bool needs_room = false;  // something waits for credits
     LinkFacts facts;
+    Turn flows;
+    Turn edges;
+    std::int64_t tree_payload = 0;  // of facts.payload: segments of aggregations
+    std::int64_t bandwidth_built = 0;
+    std::int64_t latency_built = 0;
+    std::uint32_t source = 0;
+    std::uint32_t target = 0;
   };
 
   struct Message {
@@ -233,17 +234,17 @@ struct PacketNetwork::Impl {
   std::uint32_t new_packet();
   void free_packet(std::uint32_t packet_id);
   template <class Item>
-  static void append(Turn& turn, std::vector<Item>& items, std::uint32_t item) {
+  static void append(Link& link, Turn& turn, std::vector<Item>& items, std::uint32_t item) {
     items[item].next = none;
     (turn.head == none ? turn.head : items[turn.tail].next) = item;
     turn.tail = item;
-    ++turn.count;
+    ++link.senders;
   }
   template <class Item>
-  static std::uint32_t take(Turn& turn, std::vector<Item>& items) {
+  static std::uint32_t take(Link& link, Turn& turn, std::vector<Item>& items) {
     const std::uint32_t item = turn.head;
     turn.head = items[item].next;
-    --turn.count;
+    --link.senders;
     return item;
   }
 

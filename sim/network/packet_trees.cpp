@@ -150,7 +150,7 @@ void PacketNetwork::Impl::offer(std::uint32_t id) {
     edge.pace_end = end;
   }
   edge.queued = true;
-  append(link.edges, edges, id);
+  append(link, link.edges, edges, id);
   link.pending |= std::uint64_t{1} << (channel_count + 1);
   serve(edge.link);
 }
@@ -162,7 +162,7 @@ std::int32_t PacketNetwork::Impl::segment_payload(const Tree& tree, const Edge& 
 
 void PacketNetwork::Impl::send_edge(std::uint32_t link_id) {
   Link& link = links[link_id];
-  const std::uint32_t id = take(link.edges, edges);
+  const std::uint32_t id = take(link, link.edges, edges);
   if (link.edges.head == none) link.pending &= ~(std::uint64_t{1} << (channel_count + 1));
   Edge& edge = edges[id];
   edge.queued = false;
