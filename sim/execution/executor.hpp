@@ -192,7 +192,7 @@ class Executor {
     return instance_.size(instance_.streams[id], operation, streams_[id].trip);
   }
 
-  // accounts of the critical path; nothing happens unless options_.explain
+  // accounts of the critical path, if options_.explain
   void account_drain(StreamId id, FlowId flow, Bytes size, Duration Chain::*alone_part);
   void account_time(StreamId id, Duration alone, Duration elapsed, Duration Chain::*alone_part);
   Chain account_start(ConnectionId id, Bytes size, Duration extra);

@@ -1,0 +1,68 @@
+// Executor: accounts of the critical path. Only explained runs come here.
+#include <algorithm>
+
+#include "sim/execution/executor.hpp"
+
+namespace collsim {
+
+void Executor::add_accounts() {
+  chain_.resize(streams_.size());
+  drain_start_.resize(local_.first_background);
+  alone_rate_.resize(local_.first_background);
+  if (!transport_) {
+    for (ConnectionId id = 0; id < connections_.size(); ++id)
+      alone_rate_[connections_[id].flow] = instance_.connections[id].alone;
+    for (std::uint32_t id = 0; id < instance_.detours.size(); ++id)
+      alone_rate_[flow_of_detour(instance_, id)] = instance_.detours[id].alone;
+    for (GroupId id = 0; id < groups_.size(); ++id) {
+      const Instance::Group& group = instance_.groups[id];
+      Bandwidth& rate = alone_rate_[group_flow(id)];
+      rate = group.rate_max.value_or(instance_.resources[instance_.hops[group.first_hop].resource].capacity);
+      for (std::uint32_t hop = group.first_hop; hop < group.hop_end; ++hop)
+        rate = std::min(rate, instance_.resources[instance_.hops[hop].resource].capacity);
+    }
+  }
+  for (StreamId id = 0; id < streams_.size(); ++id) {
+    const Instance::Stream& stream = instance_.streams[id];
+    if (local_.reduce[id] != none)
+      alone_rate_[local_.reduce[id]] = instance_.resources[stream.reduce_unit].capacity;
+    if (local_.copy[id] != none)
+      alone_rate_[local_.copy[id]] = instance_.resources[stream.copy_unit].capacity;
+  }
+  if (transport_) message_start_.resize(connections_.size() + groups_.size());
+  in_flight_.resize(connections_.size());
+  credits_.resize(connections_.size());
+  results_coming_.resize(results_.size());
+  aggregations_.resize(groups_.size());
+}
+
+void Executor::account_drain(StreamId id, FlowId flow, Bytes size, Duration Chain::*alone_part) {
+  const Duration elapsed = now_ - drain_start_[flow];
+  const Bandwidth rate = alone_rate_[flow];
+  account_time(id, rate > Bandwidth() ? transfer_time(size, rate) : elapsed, elapsed, alone_part);
+}
+
+void Executor::account_time(StreamId id, Duration alone, Duration elapsed, Duration Chain::*alone_part) {
+  chain_[id].*alone_part += std::min(alone, elapsed);
+  chain_[id].contention += elapsed - std::min(alone, elapsed);
+}
+
+// With a transport: the account of a message that begins now, as of its arrival if it has the links to
+// itself.
+Chain Executor::account_start(ConnectionId id, Bytes size, Duration extra) {
+  Chain chain = chain_[connections_[id].sender];
+  const Duration alone = transport_->alone_message(id, size);
+  const Duration latency = std::min(alone, connections_[id].latency);
+  ++chain.messages;
+  chain.latency += latency + extra;
+  chain.bandwidth += alone - latency;
+  return chain;
+}
+
+// What took longer than the account expected was waiting for others.
+Chain Executor::up_to_now(Chain chain) const {
+  chain.contention += now_ - Instant() - chain.total();
+  return chain;
+}
+
+}  // namespace collsim
