@@ -4,13 +4,18 @@
 //   all_to_all  every rank to every other at once, two hops: all ports are contended
 //   leaf_spine  random pairs over two levels, four hops, paths by the shortest queue
 //   in_flight   one connection over four links with ever longer latencies: packets on the wire
+//   whole_run   a ring all-reduce of 64 MiB over 64 ranks on one switch, as `collsim run` does it
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
+#include "algorithms/registry.hpp"
 #include "sim/core/random.hpp"
+#include "sim/execution/simulation.hpp"
 #include "sim/network/packet.hpp"
+#include "topologies/build.hpp"
 
 namespace {
 
@@ -138,9 +143,28 @@ void in_flight(benchmark::State& state) {
   state.SetItemsProcessed(hops);
 }
 
+void whole_run(benchmark::State& state) {
+  ClusterSpec cluster;
+  cluster.nodes = 64;
+  cluster.fabric.kind = FabricKind::single_switch;
+  cluster.fabric.bandwidth = bandwidth;
+  cluster.fabric.latency = Duration::nanoseconds(500);
+  const Topology topology = std::get<Topology>(topologies::build(cluster));
+  Collective collective;
+  collective.bytes = Bytes(1 << 26);
+  const auto made = algorithms::make_schedule({"ring", {}}, collective, topology.placement());
+  const std::vector<Job> jobs = {Job{&std::get<Schedule>(made), {}, {}, -1}};
+  RunOptions options;
+  options.network.kind = NetworkKind::packet;
+  std::int64_t hops = 0;
+  for (auto _ : state) hops += simulate(topology, jobs, options).packets->hops;
+  state.SetItemsProcessed(hops);
+}
+
 BENCHMARK(ring)->Unit(benchmark::kMillisecond);
 BENCHMARK(all_to_all)->RangeMultiplier(4)->Range(4, 256)->Unit(benchmark::kMillisecond);
 BENCHMARK(leaf_spine)->RangeMultiplier(4)->Range(4, 64)->Unit(benchmark::kMillisecond);
+BENCHMARK(whole_run)->Unit(benchmark::kMillisecond);
 BENCHMARK(in_flight)->RangeMultiplier(10)->Range(10, 100'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -375,4 +376,91 @@ TEST_CASE("Routes that spread use all ways up, and the shortest queue avoids col
   CHECK(time[RoutingKind::ecmp] > time[RoutingKind::adaptive] * 5 / 4);
   CHECK(time[RoutingKind::spray] < time[RoutingKind::ecmp]);
   CHECK(time[RoutingKind::adaptive] < time[RoutingKind::minimal] * 11 / 10);
+}
+
+namespace {
+
+// Of the routes that another rule knows, the first that avoids a link.
+class Around : public RouteRule {
+ public:
+  Around(const Topology& topology, LinkId link) : topology_(topology), link_(link) {}
+  void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const override {
+    const RouteRule& rule = topology_.routes();
+    std::vector<LinkId> way;
+    for (std::int32_t number = 0; number < rule.route_count(source, target, channel); ++number) {
+      way.clear();
+      rule.numbered_route(source, target, channel, number, way);
+      if (std::find(way.begin(), way.end(), link_) == way.end()) break;
+    }
+    links.insert(links.end(), way.begin(), way.end());
+  }
+
+ private:
+  const Topology& topology_;
+  LinkId link_;
+};
+
+}  // namespace
+
+TEST_CASE("New routes bring packets round a link that is down") {
+  ClusterSpec cluster = on_fabric(FabricKind::fat_tree, 16);
+  cluster.fabric.radix = 8;
+  cluster.routing.kind = RoutingKind::spray;
+  const auto built = topologies::build(cluster);
+  REQUIRE(std::holds_alternative<Topology>(built));
+  const auto& spread = std::get<Topology>(built);
+  const Topology topology = spread.with_routes(std::make_shared<Around>(spread, LinkId()));
+  Collective collective;
+  collective.bytes = Bytes(4 * MiB);
+  auto made = algorithms::make_schedule({"ring", {}}, collective, topology.placement());
+  const auto& schedule = std::get<Schedule>(made);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  RunOptions options;
+  options.network.kind = NetworkKind::packet;
+  const RunResult healthy = simulate(topology, jobs, options);
+  // A link between switches that the ring uses.
+  LinkId victim;
+  for (std::uint32_t link = 0; link < topology.link_count(); ++link)
+    if (topology.vertex(topology.link(LinkId(link)).source).kind == VertexKind::fabric_switch &&
+        topology.vertex(topology.link(LinkId(link)).target).kind == VertexKind::fabric_switch &&
+        healthy.link_bytes[link] > Bytes())
+      victim = LinkId(link);
+  REQUIRE(victim.exists());
+  Conditions conditions;
+  conditions.link_changes.push_back({Instant::picoseconds(50'000'000), victim, Bandwidth(), std::nullopt});
+  CHECK(simulate(topology, jobs, options, conditions).status == RunStatus::failed);
+  conditions.route_changes.push_back(
+      {Instant::picoseconds(80'000'000), std::make_shared<Around>(spread, victim)});
+  const RunResult saved = simulate(topology, jobs, options, conditions);
+  CHECK(saved.status == RunStatus::ok);
+  CHECK(saved.messages == healthy.messages);
+  CHECK(saved.link_bytes[victim.value] < healthy.link_bytes[victim.value]);
+  // It stood still for no more than 30 us.
+  const std::int64_t more = saved.time.picoseconds() - healthy.time.picoseconds();
+  CHECK(more > 20'000'000);
+  CHECK(more < 32'000'000);
+}
+
+TEST_CASE("Traffic of others costs what it costs in the fluid model") {
+  const Topology topology = topology_of("16 on a switch");
+  Collective collective;
+  collective.bytes = Bytes(4 * MiB);
+  auto made = algorithms::make_schedule({"ring", {}}, collective, topology.placement());
+  const auto& schedule = std::get<Schedule>(made);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  RunOptions options;
+  options.network.kind = NetworkKind::packet;
+  const std::int64_t healthy = simulate(topology, jobs, options).time.picoseconds();
+  std::vector<LinkId> route;
+  topology.route(0, 1, 0, route);
+  Conditions conditions;
+  conditions.background.push_back({route, gb(25)});
+  const RunResult shared = simulate(topology, jobs, options, conditions);
+  CHECK(shared.status == RunStatus::ok);
+  options.network.kind = NetworkKind::fluid;
+  const RunResult fluid = simulate(topology, jobs, options, conditions);
+  options.network.kind = NetworkKind::packet;
+  const std::int64_t more = shared.time.picoseconds() - healthy;
+  CHECK(more > healthy / 3);
+  CHECK(std::abs(shared.time.picoseconds() - fluid.time.picoseconds()) < fluid.time.picoseconds() / 20);
 }
