@@ -391,4 +391,35 @@ TEST_SUITE("sim/execution") {
     CHECK(folded > 20);
     CHECK(swept > 20);
   }
+
+  TEST_CASE("conditions: aggregations agree with the slow reading, and fail with the link that holds them") {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      CAPTURE(seed);
+      Random random(seed);
+      const auto ranks = static_cast<std::int32_t>(2 + random.below(5));
+      const Topology topology = port_network(ranks, ps(us / 2), rate_of(gb), random_gpu(random));
+      Conditions conditions = random_conditions(random, topology, SpineShape{});
+      conditions.route_changes.clear();
+      AlgorithmOptions options;
+      options.slices = 1 + static_cast<std::int32_t>(random.below(4));
+      const Schedule schedule =
+          schedule_of("nvls", 4 * random_below(random, 20'000), topology.placement(), options);
+      const testing::SlowResult slow = testing::slow_simulation(topology, schedule, {}, conditions);
+      RunOptions run_options;
+      run_options.explain = true;
+      for (const Shortcuts way : {Shortcuts::plain, Shortcuts::fold}) {
+        run_options.shortcuts = way;
+        const RunResult fast = run(topology, schedule, conditions, run_options);
+        REQUIRE(fast.status == RunStatus::ok);
+        REQUIRE(fast.time.picoseconds() == slow.time_ps);
+      }
+    }
+    const Topology topology = port_network(4, ps(0), rate_of(gb));
+    const Schedule schedule = schedule_of("nvls", 400'000, topology.placement());
+    Conditions fault;
+    fault.link_changes = {{at(us), LinkId(3), rate_of(0), {}}};
+    const RunResult result = run(topology, schedule, fault);
+    CHECK(result.status == RunStatus::failed);
+    CHECK(result.failure == "node0/nvswitch0 -> node0/gpu1 is down since 1 us, and nothing re-routes");
+  }
 }
