@@ -17,6 +17,7 @@
 #include "algorithms/registry.hpp"
 #include "sim/execution/simulation.hpp"
 #include "tests/support/conservation.hpp"
+#include "tests/support/requests.hpp"
 #include "topologies/build.hpp"
 
 using namespace collsim;
@@ -463,4 +464,39 @@ TEST_CASE("Traffic of others costs what it costs in the fluid model") {
   const std::int64_t more = shared.time.picoseconds() - healthy;
   CHECK(more > healthy / 3);
   CHECK(std::abs(shared.time.picoseconds() - fluid.time.picoseconds()) < fluid.time.picoseconds() / 20);
+}
+
+TEST_CASE("Every algorithm that runs in the fluid model runs in packets, with the same messages") {
+  for (const std::string name : {"node of 8", "4 x 4, fat tree", "torus 4 x 4", "16 on a switch"}) {
+    const Topology topology = topology_of(name);
+    std::size_t ran = 0;
+    for (const testing::Variant& variant : testing::variants())
+      for (const std::int64_t elements : {0, 3, 30'000}) {
+        CAPTURE(name);
+        CAPTURE(variant.text());
+        CAPTURE(elements);
+        const Collective collective = testing::collective_of(variant.kind, elements, topology.ranks());
+        const auto made = algorithms::make_schedule(variant.request(), collective, topology.placement());
+        if (!std::holds_alternative<Schedule>(made)) continue;
+        const auto& schedule = std::get<Schedule>(made);
+        if (impossible_reason(topology, schedule)) continue;
+        ++ran;
+        const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+        RunOptions options;
+        options.launch_overhead = Duration::nanoseconds(1);
+        const RunResult fluid = simulate(topology, jobs, options);
+        options.network.kind = NetworkKind::packet;
+        options.network.packet.buffer = Bytes(2 * 4096);
+        options.network.packet.reduction_buffer = Bytes(4096);
+        for (const Switching switching : {Switching::cut_through, Switching::store_and_forward}) {
+          options.network.packet.switching = switching;
+          const RunResult packet = simulate(topology, jobs, options);
+          REQUIRE(packet.status == RunStatus::ok);
+          CHECK(testing::conservation_fault(topology, jobs, packet) == "");
+          CHECK(packet.messages == fluid.messages);
+          CHECK(packet.link_bytes == fluid.link_bytes);
+        }
+      }
+    CHECK(ran > 40);
+  }
 }
