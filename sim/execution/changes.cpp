@@ -1,6 +1,7 @@
 // Executor: what changes while jobs run, and what differs from rank to rank and message to message.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sim/core/check.hpp"
 #include "sim/execution/executor.hpp"
