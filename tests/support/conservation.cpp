@@ -5,7 +5,7 @@
 namespace collsim::testing {
 namespace {
 
-constexpr std::int64_t operations_max = 1'000'000;
+constexpr std::int64_t operations_max = 20'000;
 
 std::string bandwidth_fault(const Topology& topology, const RunResult& result) {
   for (std::uint32_t id = 0; id < topology.link_count(); ++id) {

@@ -14,7 +14,7 @@ namespace collsim::testing {
 //     change links);
 //   - what leaves a switch or NIC is what entered it; what leaves a GPU less what entered it is what its rank
 //     sent less what it received (not looked at where schedules aggregate, or conditions change routes; for
-//     GPUs, not beyond 10^6 operations).
+//     GPUs, not beyond 20,000 operations).
 // A run that did not end has nothing to be held to.
 std::string conservation_fault(const Topology& topology, const std::vector<Job>& jobs,
                                const RunResult& result, const Conditions& conditions = {});
