@@ -18,6 +18,7 @@
 #include "sim/execution/simulation.hpp"
 #include "tests/support/conservation.hpp"
 #include "tests/support/requests.hpp"
+#include "tests/topologies/shapes.hpp"
 #include "topologies/build.hpp"
 
 using namespace collsim;
@@ -499,4 +500,39 @@ TEST_CASE("Every algorithm that runs in the fluid model runs in packets, with th
       }
     CHECK(ran > 40);
   }
+}
+
+TEST_CASE("On every small shape, with the smallest buffers, all pairs and trees get through") {
+  std::int32_t channels = 1;
+  for (const ClusterSpec& cluster : testing::all_shapes()) {
+    const auto built = topologies::build(cluster);
+    if (!std::holds_alternative<Topology>(built)) continue;
+    const auto& topology = std::get<Topology>(built);
+    if (topology.ranks() < 2 || topology.ranks() > 100) continue;
+    CAPTURE(topology.name());
+    const std::vector<std::pair<std::string, CollectiveKind>> asked = {{"direct", CollectiveKind::all_to_all},
+                                                                       {"sharp", CollectiveKind::all_reduce},
+                                                                       {"nvls", CollectiveKind::all_reduce}};
+    for (const auto& [algorithm, kind] : asked) {
+      CAPTURE(algorithm);
+      const std::int64_t elements = 1500 * std::int64_t{topology.ranks()};
+      const Collective collective = testing::collective_of(kind, elements, topology.ranks());
+      const auto made = algorithms::make_schedule({algorithm, {}}, collective, topology.placement());
+      if (!std::holds_alternative<Schedule>(made)) continue;
+      const auto& schedule = std::get<Schedule>(made);
+      if (impossible_reason(topology, schedule)) continue;
+      RunOptions options;
+      options.network.kind = NetworkKind::packet;
+      options.network.packet.buffer = Bytes(4096);
+      options.network.packet.reduction_buffer = Bytes(4096);
+      const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+      const RunResult result = simulate(topology, jobs, options);
+      REQUIRE(result.status == RunStatus::ok);
+      CHECK(testing::conservation_fault(topology, jobs, result) == "");
+      channels = std::max(channels, result.packets->virtual_channels);
+      if (cluster.fabric.kind == FabricKind::fat_tree) CHECK(result.packets->virtual_channels == 1);
+    }
+  }
+  CHECK(channels > 1);
+  CHECK(channels <= 4);
 }
