@@ -95,7 +95,8 @@ TEST_CASE("run says that a file is missing, is a folder, or is empty") {
       folder.run({"run", "empty.yaml"}), 65,
       "empty.yaml: error: the file is empty\n"
       "  expected a map with cluster, collective, root, algorithm, size, datatype, reduction, network, "
-      "launch_overhead, credit_latency, seed\n");
+      "routing, "
+      "launch_overhead, credit_latency, placement, jobs, faults, skew, jitter, background, repeat, seed\n");
 }
 
 TEST_CASE("run reads every file before it simulates the first") {
@@ -107,7 +108,7 @@ TEST_CASE("run reads every file before it simulates the first") {
 TEST_CASE("An override is checked like the file") {
   check_error(run_text(good, {"--set", "cluster.nods=2"}), 65,
               "--set cluster.nods=2: error: cluster.nods: unknown key\n"
-              "  expected one of preset, nodes, node, fabric\n"
+              "  expected one of preset, nodes, node, fabric, sites\n"
               "  did you mean 'nodes'?\n");
   check_error(run_text(good, {"--set", "cluster.nodes"}), 2,
               "collsim: --set cluster.nodes: expected key.path=value, for instance cluster.nodes=8\n");
