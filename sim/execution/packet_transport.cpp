@@ -43,20 +43,42 @@ std::vector<Route> routes_of(const RouteRule& rule, const Instance::Connection& 
   return routes;
 }
 
+// The routes of the start: a change at time 0 is none. A single rank has no routes.
+const RouteRule* first_rule(const Topology& topology, const Conditions& conditions) {
+  const RouteRule* rule = topology.ranks() > 1 ? &topology.routes() : nullptr;
+  for (const RouteChange& change : conditions.route_changes)
+    if (change.at <= Instant()) rule = change.routes.get();
+  return rule;
+}
+
+// The links of the start.
+std::vector<Link> first_links(const Topology& topology, const Conditions& conditions) {
+  std::vector<Link> links = topology.links();
+  for (const LinkChange& change : conditions.link_changes) {
+    if (change.at > Instant()) break;
+    Link& link = links[change.link.value];
+    link.bandwidth = change.bandwidth.value_or(link.bandwidth);
+    link.latency = change.latency.value_or(link.latency);
+  }
+  return links;
+}
+
 class PacketTransport final : public Transport {
  public:
   PacketTransport(const Topology& topology, const Instance& instance, const RunOptions& options,
                   const Conditions& conditions)
-      : topology_(topology), instance_(instance), network_(options.network.packet, options.seed) {
-    for (const Link& link : topology.links()) {
+      : topology_(topology),
+        instance_(instance),
+        network_(options.network.packet, options.seed),
+        rule_(first_rule(topology, conditions)) {
+    for (const Link& link : first_links(topology, conditions)) {
       network_.add_link(link.bandwidth, link.latency, link.source.value, link.target.value);
       bandwidth_.push_back(link.bandwidth);
       latency_.push_back(link.latency);
     }
     for (const Instance::Connection& connection : instance.connections) {
       const Instance::JobFacts& job = instance.jobs[instance.streams[connection.sender].job];
-      const RouteRule& rule = topology.routes();
-      network_.add_flow(routes_of(rule, connection), choice_of(rule.spreading()), job.channel_bandwidth);
+      network_.add_flow(routes_of(*rule_, connection), choice_of(rule_->spreading()), job.channel_bandwidth);
     }
     for (const Instance::Group& group : instance.groups)
       network_.add_aggregation(tree_of(group), group.rate_max);
@@ -89,8 +111,11 @@ class PacketTransport final : public Transport {
     network_.set_link(link, bandwidth_[link], latency_[link], now);
   }
   void change_routes(const RouteRule& rule, Instant now) override {
-    for (FlowId flow = 0; flow < instance_.connections.size(); ++flow)
-      network_.set_routes(flow, routes_of(rule, instance_.connections[flow]), now);
+    for (FlowId flow = 0; flow < instance_.connections.size(); ++flow) {
+      const std::vector<Route> routes = routes_of(rule, instance_.connections[flow]);
+      if (routes != routes_of(*rule_, instance_.connections[flow])) network_.set_routes(flow, routes, now);
+    }
+    rule_ = &rule;
   }
 
   bool has_event() const override { return network_.has_event(); }
@@ -129,6 +154,7 @@ class PacketTransport final : public Transport {
   const Topology& topology_;
   const Instance& instance_;
   PacketNetwork network_;
+  const RouteRule* rule_;             // as it is now
   std::vector<Bandwidth> bandwidth_;  // [link], as it is now
   std::vector<Duration> latency_;
   std::vector<PacketNetwork::Notice> notices_;

@@ -281,10 +281,12 @@ void PacketNetwork::Impl::set_routes(std::uint32_t id, std::span<const Route> ro
   const SourceState state = flow.state;
   flow.state = SourceState::paced;
   flow.first_hop = flow.next_hop = add_hops(routes, flow.choice);
-  for (Packet& which : packets)
-    if (which.flow == id && which.in_link != none && !which.withdrawn)
-      which.withdrawn = crosses_down_link(which);
-  withdraw_queued(id);
+  if (flow.injected > flow.consumed + flow.withdrawn) {
+    for (Packet& which : packets)
+      if (which.flow == id && which.in_link != none && !which.withdrawn)
+        which.withdrawn = crosses_down_link(which);
+    withdraw_queued(id);
+  }
   if (state == SourceState::paced) return;
   flow.state = SourceState::idle;
   if (waited)

@@ -443,6 +443,35 @@ TEST_CASE("New routes bring packets round a link that is down") {
   CHECK(more < 32'000'000);
 }
 
+TEST_CASE("What holds from the start is like another cluster") {
+  const Topology topology = topology_of("16 on a switch");
+  ClusterSpec slow = clusters().at("16 on a switch");
+  slow.fabric.bandwidth = gb(20);
+  slow.fabric.latency = Duration::microseconds(2);
+  const Topology other = std::get<Topology>(topologies::build(slow));
+  Collective collective;
+  collective.bytes = Bytes(4 * MiB);
+  auto made = algorithms::make_schedule({"ring", {}}, collective, topology.placement());
+  const auto& schedule = std::get<Schedule>(made);
+  const std::vector<Job> jobs = {Job{&schedule, {}, {}, -1}};
+  RunOptions options;
+  options.network.kind = NetworkKind::packet;
+  Conditions conditions;
+  for (std::uint32_t link = 0; link < topology.link_count(); ++link)
+    conditions.link_changes.push_back({Instant(), LinkId(link), gb(20), Duration::microseconds(2)});
+  CHECK(simulate(topology, jobs, options, conditions).time == simulate(other, jobs, options).time);
+  // Routes too: messages that all take one spine.
+  ClusterSpec cluster = on_fabric(FabricKind::fat_tree, 16);
+  cluster.fabric.radix = 8;
+  cluster.routing.kind = RoutingKind::spray;
+  const Topology spread = std::get<Topology>(topologies::build(cluster));
+  Conditions routed;
+  routed.route_changes.push_back({Instant(), std::make_shared<Around>(spread, LinkId())});
+  const Topology single = spread.with_routes(std::make_shared<Around>(spread, LinkId()));
+  CHECK(simulate(spread, jobs, options, routed).link_bytes == simulate(single, jobs, options).link_bytes);
+  CHECK(simulate(spread, jobs, options).link_bytes != simulate(single, jobs, options).link_bytes);
+}
+
 TEST_CASE("Traffic of others costs what it costs in the fluid model") {
   const Topology topology = topology_of("16 on a switch");
   Collective collective;
