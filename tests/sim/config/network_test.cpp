@@ -180,7 +180,7 @@ TEST_CASE("Ranks of unlike nodes are counted group by group") {
   CHECK(read(text + "11\n").diagnostics.text().find("root: there is no rank 11") != std::string::npos);
 }
 
-TEST_CASE("Sites have their nodes and their links; credits then take the route") {
+TEST_CASE("Sites have their nodes and their links, and credits then take the route") {
   const Experiment experiment = accepted(experiment_of_conditions());
   const SitesSpec& sites = experiment.cluster.sites;
   CHECK(sites.count == 2);
