@@ -51,6 +51,15 @@ const RouteRule* first_rule(const Topology& topology, const Conditions& conditio
   return rule;
 }
 
+// How connections use their routes: as the first rule that has several says. With one route it is all the
+// same.
+PathChoice first_choice(const RouteRule* rule, const Conditions& conditions) {
+  Spreading spreading = rule != nullptr ? rule->spreading() : Spreading::none;
+  for (const RouteChange& change : conditions.route_changes)
+    if (spreading == Spreading::none) spreading = change.routes->spreading();
+  return choice_of(spreading);
+}
+
 // The links of the start.
 std::vector<Link> first_links(const Topology& topology, const Conditions& conditions) {
   std::vector<Link> links = topology.links();
@@ -76,9 +85,10 @@ class PacketTransport final : public Transport {
       bandwidth_.push_back(link.bandwidth);
       latency_.push_back(link.latency);
     }
+    const PathChoice choice = first_choice(rule_, conditions);
     for (const Instance::Connection& connection : instance.connections) {
       const Instance::JobFacts& job = instance.jobs[instance.streams[connection.sender].job];
-      network_.add_flow(routes_of(*rule_, connection), choice_of(rule_->spreading()), job.channel_bandwidth);
+      network_.add_flow(routes_of(*rule_, connection), choice, job.channel_bandwidth);
     }
     for (const Instance::Group& group : instance.groups)
       network_.add_aggregation(tree_of(group), group.rate_max);

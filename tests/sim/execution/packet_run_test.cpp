@@ -270,11 +270,11 @@ TEST_CASE(
       {&topology, "ring"},     {&topology, "recursive_doubling"},
       {&grid, "torus_bucket"}, {&grid, "cascade"},
       {&node, "ring"},         {&node, "nvls"}};
-  for (const auto& [cluster, algorithm] : runs)
+  for (const auto& run : runs)
     for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{4}, 100 * KiB, 3 * MiB + 4}) {
-      CAPTURE(algorithm);
+      CAPTURE(run.second);
       CAPTURE(bytes);
-      const Pair pair = run_both(*cluster, {"", algorithm, CollectiveKind::all_reduce, bytes});
+      const Pair pair = run_both(*run.first, {"", run.second, CollectiveKind::all_reduce, bytes});
       REQUIRE(pair.fluid.critical_path->contention == Duration());
       const std::int64_t links = 2 * pair.fluid.critical_path->messages;
       const std::int64_t more = pair.packet.time.picoseconds() - pair.fluid.time.picoseconds();
@@ -542,11 +542,11 @@ TEST_CASE("On every small shape, with the smallest buffers, all pairs and trees 
     const std::vector<std::pair<std::string, CollectiveKind>> asked = {{"direct", CollectiveKind::all_to_all},
                                                                        {"sharp", CollectiveKind::all_reduce},
                                                                        {"nvls", CollectiveKind::all_reduce}};
-    for (const auto& [algorithm, kind] : asked) {
-      CAPTURE(algorithm);
+    for (const auto& one : asked) {
+      CAPTURE(one.first);
       const std::int64_t elements = 1500 * std::int64_t{topology.ranks()};
-      const Collective collective = testing::collective_of(kind, elements, topology.ranks());
-      const auto made = algorithms::make_schedule({algorithm, {}}, collective, topology.placement());
+      const Collective collective = testing::collective_of(one.second, elements, topology.ranks());
+      const auto made = algorithms::make_schedule({one.first, {}}, collective, topology.placement());
       if (!std::holds_alternative<Schedule>(made)) continue;
       const auto& schedule = std::get<Schedule>(made);
       if (impossible_reason(topology, schedule)) continue;

@@ -228,12 +228,13 @@ TEST_CASE("Random trees end every operation, in order, however small their buffe
     run.network.set_link(victim, Bandwidth::gigabytes_per_second(7), Duration::nanoseconds(200),
                          Instant::picoseconds(9'000'000));
     REQUIRE(run.run());
-    for (const auto& [flow, count] : messages) {
-      CHECK(run.delivered[flow].size() == count);
-      CHECK(run.sent[flow].size() == count);
+    for (const auto& entry : messages) {
+      const auto flow = entry.first;
+      CHECK(run.delivered[flow].size() == entry.second);
+      CHECK(run.sent[flow].size() == entry.second);
       CHECK(std::is_sorted(run.delivered[flow].begin(), run.delivered[flow].end()));
     }
-    for (auto& [place, times] : run.results) CHECK(times.size() == messages[place.first]);
+    for (const auto& entry : run.results) CHECK(entry.second.size() == messages[entry.first.first]);
   }
 }
 
