@@ -119,7 +119,8 @@ TEST_CASE("nccl says what NCCL takes and how long it thinks that this takes") {
   folder.write("x.yaml", "cluster: {preset: dgx-h100, nodes: 2}\nalgorithm: nccl\nsize: [1 KiB, 1 GiB]\n");
   const Run run = folder.run({"run", "x.yaml", "--json", "-"});
   REQUIRE(run.exit_code == 0);
-  for (const Json& point : Json::parse(run.out).at("points")) {
+  const Json report = Json::parse(run.out);
+  for (const Json& point : report.at("points")) {
     CHECK(point.at("chosen").get<std::string>().find(", ") != std::string::npos);  // algorithm, protocol
     CHECK(point.at("predicted_ps").get<std::int64_t>() > 0);
   }
