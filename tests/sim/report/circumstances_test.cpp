@@ -62,11 +62,11 @@ TEST_CASE("costs_text compares each condition with the healthy run, with a sign 
   CHECK(costs_text({ring_point()}).empty());
   CHECK(costs_text({costly_point()}) ==
         "# cost of each condition against the healthy run\n"
-        "#   ring, 8 MiB                     time (us)     more\n"
-        "#     healthy                          200.00     none\n"
-        "#     rank 3 late by 50 us             250.00  +25.0 %\n"
-        "#     a -> b down from the start       failed           a -> b is down\n"
-        "#     all of these                     300.00  +50.0 %\n");
+        "#   ring, 8 MiB                   time (us)     more\n"
+        "#     healthy                        200.00     none\n"
+        "#     rank 3 late by 50 us           250.00  +25.0 %\n"
+        "#     a -> b down from the start     failed           a -> b is down\n"
+        "#     all of these                   300.00  +50.0 %\n");
   Point better = costly_point();
   better.fault_costs = {{"a -> b at 2 GB/s from the start", PointStatus::ok, "", us(150)}};
   CHECK(has(costs_text({better}), "150.00  -25.0 %\n"));
@@ -96,10 +96,10 @@ TEST_CASE("Jobs of a run have a table of their own, each with its start and its 
   const std::string text = table_text({job_point("a", 0, 300), job_point("b", 10, 150)});
   CHECK(text.rfind("# 2 jobs on 1 node of 8 GPUs on nvswitch: network fluid, seed 1\n", 0) == 0);
   CHECK(has(text,
-            "\n  a    all_reduce      8  8388608  ring         0.00  300.00   48.93  146.80    48.9  150.00  "
+            "\n  a    all_reduce      8  8388608  ring        0.00  300.00   48.93  146.80    48.9  150.00  "
             "     2.00\n"));
   CHECK(has(text,
-            "\n  b    all_reduce      8  8388608  ring        10.00  150.00   97.87  146.80    97.9  150.00  "
+            "\n  b    all_reduce      8  8388608  ring       10.00  150.00   97.87  146.80    97.9  150.00  "
             "     1.00\n"));
   CHECK(has(text, "# 2 points ok, each schedule proven"));
   // The same name again is another run.
@@ -125,7 +125,7 @@ TEST_CASE("json_text has when a job ran, and nulls where it did not") {
 TEST_CASE("Without a bound there is none in any report") {
   Point point = ring_point();
   point.bound = {};
-  CHECK(has(table_text({point}), "     n/a       -  "));
+  CHECK(has(table_text({point}), "  n/a       -  "));
   CHECK(has(json_text({point}, "0.1.0"), "\"lower_bound_ps\": null"));
   CHECK(has(json_text({point}, "0.1.0"), "\"optimality\": null"));
   check_bound(point, Duration());
