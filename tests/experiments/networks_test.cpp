@@ -103,7 +103,7 @@ TEST_CASE("The table of repeated points has the median and the percentiles") {
   CHECK(run.out.find(" p95 ") != std::string::npos);
 }
 
-TEST_CASE("A routing table is followed; a hole and a loop are said at its lines") {
+TEST_CASE("A routing table is followed, and a hole and a loop are said at its lines") {
   const WorkFolder folder;
   folder.write("x.yaml",
                "cluster: {nodes: 4, fabric: {kind: fat_tree, radix: 4, bandwidth: 10 GB/s}}\n"
