@@ -75,14 +75,14 @@ void Executor::send_results(GroupId id, StreamId cause) {
   const Instance::Group& facts = instance_.groups[id];
   for (MemberId member = facts.first_member; member < facts.member_end; ++member) {
     if (!instance_.members[member].receives) continue;
-    const Duration latency = facts.up_latency_max + instance_.members[member].down_latency;
+    const Duration latency = up_latency(id) + member_latency(member);
     if (options_.explain) {
       results_coming_[member].push_back(chain_[cause]);
       results_coming_[member].back().latency += latency;
     }
     if (!transport_) queue_.push(now_, latency, {member, static_cast<std::uint8_t>(EventKind::collected)});
   }
-  const Duration over = facts.up_latency_max + facts.down_latency_max;
+  const Duration over = up_latency(id) + down_latency(id);
   if (options_.explain) {
     aggregations_[id].push_back(chain_[cause]);
     aggregations_[id].back().latency += over;

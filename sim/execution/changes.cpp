@@ -47,6 +47,13 @@ void Executor::add_changes() {
     if (!instance_.latency_changes.empty()) way_latency_.push_back(connection.latency);
   for (const Instance::Detour& detour : instance_.detours)
     if (!instance_.latency_changes.empty()) way_latency_.push_back(detour.latency);
+  if (!instance_.tree_changes.empty()) {
+    for (const Instance::Group& group : instance_.groups) {
+      tree_up_.push_back(group.up_latency_max);
+      tree_down_.push_back(group.down_latency_max);
+    }
+    for (const Instance::Member& member : instance_.members) member_down_.push_back(member.down_latency);
+  }
   if (instance_.detours.empty()) return;
   detour_.resize(connections_.size(), none);
   first_bytes_.resize(connections_.size());
@@ -101,6 +108,18 @@ void Executor::change_link(std::uint32_t number) {
     way_latency_[detours ? connections_.size() + entry->detour : entry->connection] = entry->latency;
     if (detour_.empty() || detour_[entry->connection] == entry->detour)
       connections_[entry->connection].latency = entry->latency;
+  }
+  change_trees(number);
+}
+
+// Of aggregations that drain from now on.
+void Executor::change_trees(std::uint32_t number) {
+  const auto [first, last] = entries_of(instance_.tree_changes, number);
+  for (auto entry = first; entry != last; ++entry) {
+    tree_up_[entry->group] = entry->up_latency_max;
+    tree_down_[entry->group] = entry->down_latency_max;
+    std::copy(entry->down_latency.begin(), entry->down_latency.end(),
+              member_down_.begin() + instance_.groups[entry->group].first_member);
   }
 }
 

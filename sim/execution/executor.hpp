@@ -156,6 +156,16 @@ class Executor {
 
   // conditions
   void schedule_changes();
+  void change_trees(std::uint32_t number);
+  Duration up_latency(GroupId id) const {
+    return tree_up_.empty() ? instance_.groups[id].up_latency_max : tree_up_[id];
+  }
+  Duration down_latency(GroupId id) const {
+    return tree_down_.empty() ? instance_.groups[id].down_latency_max : tree_down_[id];
+  }
+  Duration member_latency(MemberId member) const {
+    return member_down_.empty() ? instance_.members[member].down_latency : member_down_[member];
+  }
   void start_background(FlowId flow);
   void change_link(std::uint32_t number);
   void change_gpu(const GpuChange& change);
@@ -212,7 +222,11 @@ class Executor {
   const Conditions& conditions_;
   std::vector<ResourceId> change_resource_;  // [link change]
   std::vector<GpuChange> gpu_changes_;
-  std::vector<GpuSpec> gpus_;  // [Instance::gpus], as they are now
+  // Where latencies of trees change; else empty, and those of the instance hold.
+  std::vector<Duration> tree_up_;      // [group], the largest
+  std::vector<Duration> tree_down_;    // [group], the largest
+  std::vector<Duration> member_down_;  // [member]
+  std::vector<GpuSpec> gpus_;          // [Instance::gpus], as they are now
   bool one_gpu_ = true;
   std::vector<ConnectionId> flow_owner_;            // [flow of a message], if there are detours
   std::vector<std::uint32_t> detour_;               // [connection], if there are any: the present one or none

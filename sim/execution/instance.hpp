@@ -77,6 +77,14 @@ struct Instance {
     std::uint32_t detour = none;  // none: of its first way
     Duration latency;
   };
+  // The same of a tree of switches: the latencies of its group and members from then on.
+  struct TreeChange {
+    std::uint32_t change = 0;  // of Conditions::link_changes, increasing
+    std::uint32_t group = 0;
+    Duration up_latency_max;
+    Duration down_latency_max;
+    std::vector<Duration> down_latency;  // [member of the group]
+  };
   struct BackgroundFlow {
     Bandwidth rate;
     std::uint32_t first_hop = 0;
@@ -152,6 +160,7 @@ struct Instance {
   std::vector<Detour> detours;
   std::vector<Reroute> reroutes;
   std::vector<LatencyChange> latency_changes;
+  std::vector<TreeChange> tree_changes;
   std::vector<BackgroundFlow> background;
   std::uint32_t shares_unit = 1;    // a flow of `parts` parts has the weight shares_unit / parts
   bool has_unlike_weights = false;  // of flows that may meet
@@ -161,7 +170,9 @@ struct Instance {
   bool is_steady() const;
   // Whether alike elements always behave alike, to the last microbyte: a class of flows that has a link to
   // itself gets its capacity, where its members, among each other, get multiples of their weights.
-  bool may_fold() const { return reroutes.empty() && !has_jitter && !has_unlike_weights; }
+  bool may_fold() const {
+    return reroutes.empty() && tree_changes.empty() && !has_jitter && !has_unlike_weights;
+  }
   std::uint32_t flow_weight(const Way& way) const {
     return std::max(1U, shares_unit / static_cast<std::uint32_t>(way.parts));
   }

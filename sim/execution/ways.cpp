@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "sim/core/check.hpp"
@@ -29,7 +30,7 @@ std::int32_t parts_of(const RouteRule& routes, const Instance::Connection& conne
 
 bool Instance::is_steady() const {
   const auto changes = [](const auto& element) { return element.changes; };
-  return reroutes.empty() && !has_jitter && latency_changes.empty() &&
+  return reroutes.empty() && !has_jitter && latency_changes.empty() && tree_changes.empty() &&
          std::none_of(resources.begin(), resources.end(), changes) &&
          std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.changes.empty(); });
 }
@@ -134,6 +135,7 @@ void Ways::finish() {
   std::stable_sort(
       instance_.reroutes.begin(), instance_.reroutes.end(),
       [](const Instance::Reroute& a, const Instance::Reroute& b) { return a.change < b.change; });
+  find_tree_latencies();
   add_latency_changes();
   add_background();
   choose_weights();
@@ -189,6 +191,59 @@ void Ways::add_latency_change(std::uint32_t number) {
       instance_.latency_changes.push_back(
           {number, detour.connection, id, latency_by(routes, instance_.connections[detour.connection])});
   }
+  for (std::uint32_t id = 0; id < instance_.groups.size(); ++id) {
+    const Instance::Group& group = instance_.groups[id];
+    const auto begin = instance_.hops.begin();
+    if (std::any_of(begin + group.first_hop, begin + group.hop_end,
+                    [&](const Instance::Hop& hop) { return hop.resource == resource; })) {
+      instance_.tree_changes.push_back(tree_latencies(id));
+      instance_.tree_changes.back().change = number;
+    }
+  }
+}
+
+// Those that latency changes at time 0 leave; the topology has told the others.
+void Ways::find_tree_latencies() {
+  const auto early = [](const LinkChange& change) { return change.latency && from_start(change.at); };
+  if (std::none_of(conditions_.link_changes.begin(), conditions_.link_changes.end(), early)) return;
+  for (std::uint32_t id = 0; id < instance_.groups.size(); ++id) {
+    const Instance::TreeChange found = tree_latencies(id);
+    Instance::Group& group = instance_.groups[id];
+    group.up_latency_max = found.up_latency_max;
+    group.down_latency_max = found.down_latency_max;
+    for (std::uint32_t member = group.first_member; member < group.member_end; ++member)
+      instance_.members[member].down_latency = found.down_latency[member - group.first_member];
+  }
+}
+
+// By the present latencies of the links of its tree: up to the root from vertex to vertex, and down from it.
+Instance::TreeChange Ways::tree_latencies(std::uint32_t id) const {
+  const Instance::Group& group = instance_.groups[id];
+  std::map<VertexId, Duration> up = {{group.root, Duration()}};
+  std::map<VertexId, Duration> down = up;
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (std::uint32_t hop = group.first_hop; hop < group.hop_end; ++hop) {
+      const LinkId link = instance_.resources[instance_.hops[hop].resource].link;
+      const VertexId source = topology_.link(link).source;
+      const VertexId target = topology_.link(link).target;
+      const Duration latency = latency_[link.value];
+      if (const auto known = up.find(target); known != up.end())
+        grown |= up.try_emplace(source, known->second + latency).second;
+      if (const auto known = down.find(source); known != down.end())
+        grown |= down.try_emplace(target, known->second + latency).second;
+    }
+  }
+  Instance::TreeChange result;
+  result.group = id;
+  for (std::uint32_t number = group.first_member; number < group.member_end; ++number) {
+    const Instance::Member& member = instance_.members[number];
+    const auto vertex = VertexId(member.rank);
+    if (member.sends) result.up_latency_max = std::max(result.up_latency_max, up.at(vertex));
+    result.down_latency.push_back(member.receives ? down.at(vertex) : Duration());
+    result.down_latency_max = std::max(result.down_latency_max, result.down_latency.back());
+  }
+  return result;
 }
 
 void Ways::add_background() {

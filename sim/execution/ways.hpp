@@ -33,6 +33,8 @@ class Ways {
   void add_detours(std::uint32_t id);
   void add_latency_changes();
   void add_latency_change(std::uint32_t number);
+  void find_tree_latencies();
+  Instance::TreeChange tree_latencies(std::uint32_t group) const;
   void add_background();
   void choose_weights();
 

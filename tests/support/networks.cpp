@@ -34,7 +34,7 @@ class PortRoutes : public RouteRule {
 
 class PortAggregation : public AggregationRule {
  public:
-  explicit PortAggregation(Duration half) : half_(half) {}
+  PortAggregation(Duration half, VertexId root) : half_(half), root_(root) {}
   std::variant<AggregationPath, Impossible> path(const AggregationGroup& group) const override {
     AggregationPath path;
     for (std::size_t member = 0; member < group.members.size(); ++member) {
@@ -46,11 +46,13 @@ class PortAggregation : public AggregationRule {
     }
     path.up_latency.assign(group.members.size(), half_);
     path.down_latency.assign(group.members.size(), half_);
+    path.root = root_;
     return path;
   }
 
  private:
   Duration half_;
+  VertexId root_;
 };
 
 Placement flat_placement(std::int32_t ranks) {
@@ -106,7 +108,7 @@ Topology port_network(std::int32_t ranks, Duration alpha, Bandwidth bandwidth, G
     parts.links.push_back({VertexId(ranks), VertexId(rank), bandwidth, half});
   }
   parts.routes = std::make_shared<PortRoutes>();
-  parts.aggregations = std::make_shared<PortAggregation>(half);
+  parts.aggregations = std::make_shared<PortAggregation>(half, VertexId(ranks));
   return Topology(std::move(parts));
 }
 

@@ -281,6 +281,18 @@ class SlowRun {
       flow.rate_max = std::max<std::int64_t>(1, schedule_.channel_bandwidth->bytes_per_second() / flow.parts);
   }
 
+  // The present latency over the links of a tree, without going back; nothing if they do not lead there.
+  std::optional<Duration> along(const AggregationPath& path, VertexId from, VertexId to,
+                                VertexId before = {}) const {
+    if (from == to) return Duration();
+    for (const LinkId link : path.links) {
+      const VertexId next = topology_.link(link).target;
+      if (topology_.link(link).source != from || next == before) continue;
+      if (const auto rest = along(path, next, to, from)) return latency_[link.value] + *rest;
+    }
+    return std::nullopt;
+  }
+
   Duration latency_of(Rank source, Peer peer) const {
     Duration largest;
     for (const auto& route : routes_of(source, peer)) {
@@ -429,14 +441,17 @@ class SlowRun {
       Duration down;
       const auto root = static_cast<std::size_t>(state.group.root);
       const AggregationMode mode = state.group.mode;
+      const auto vertex = [&state](std::size_t member) { return VertexId(state.group.members[member]); };
       for (std::size_t member = 0; member < posted.size(); ++member)
-        if (mode != AggregationMode::multicast || member == root) up = std::max(up, path.up_latency[member]);
+        if (mode != AggregationMode::multicast || member == root)
+          up = std::max(up, *along(path, vertex(member), path.root));
       for (std::size_t member = 0; member < posted.size(); ++member) {
         if (mode == AggregationMode::reduce && member != root) continue;
         if (mode == AggregationMode::multicast && member == root) continue;
-        down = std::max(down, path.down_latency[member]);
+        const Duration own = *along(path, path.root, vertex(member));
+        down = std::max(down, own);
         auto& results = state.results[state.group.members[member]];
-        after(up + path.down_latency[member], [&results] { ++results; });
+        after(up + own, [&results] { ++results; });
       }
       after(up + down, [this, &state, number] {
         --state.in_flight;

@@ -416,6 +416,16 @@ TEST_SUITE("sim/execution") {
     }
     const Topology topology = port_network(4, ps(0), rate_of(gb));
     const Schedule schedule = schedule_of("nvls", 400'000, topology.placement());
+    // The way up of rank 1 is 3 us longer from the start, the way down to rank 2 7 us from 1 us on.
+    Conditions late;
+    late.link_changes = {{at(0), LinkId(2), {}, ps(3 * us)}, {at(us), LinkId(5), {}, ps(7 * us)}};
+    for (const NetworkKind kind : {NetworkKind::fluid, NetworkKind::packet}) {
+      RunOptions options;
+      options.network.kind = kind;
+      const Duration more =
+          run(topology, schedule, late, options).time - run(topology, schedule, {}, options).time;
+      CHECK(more == ps(10 * us));
+    }
     Conditions fault;
     fault.link_changes = {{at(us), LinkId(3), rate_of(0), {}}};
     const RunResult result = run(topology, schedule, fault);
