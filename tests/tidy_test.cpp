@@ -213,6 +213,16 @@ TEST_CASE("Lines are short and clean") {
 
 TEST_CASE("Functions are short") { CHECK(findings_in(cpp_files(), check_functions) == ""); }
 
+TEST_CASE("Names of tests are names to ctest too") {
+  const auto text = [](const std::string& name) {
+    return "\nTEST_CASE(\"" + name + "\") { CHECK(a == 1); }\n";
+  };
+  CHECK(check_test_names({"tests/a.cpp", text("a, b")}).empty());
+  CHECK(text_of(check_test_names({"tests/a.cpp", text("a; b")})) ==
+        "tests/a.cpp:2: a ';' in the name of a test\n");
+  CHECK(findings_in(cpp_files(), check_test_names) == "");
+}
+
 TEST_CASE("No banned word is used") { CHECK(findings_in(cpp_files(), check_words) == ""); }
 
 TEST_CASE("Includes follow the order of the folders") {

@@ -60,7 +60,7 @@ RunOptions possible(RunOptions options) {
   return options;
 }
 
-// "leaf0 -> spine1 is down since 1 ms, and nothing re-routes"
+// "leaf0 -> spine1 is down since 1 ms, and what waits for it is not re-routed"
 std::string failure_text(const Topology& topology, const Outcome& outcome) {
   if (outcome.status != RunStatus::failed) return outcome.standstill;
   std::string since = "from the start";
@@ -68,7 +68,8 @@ std::string failure_text(const Topology& topology, const Outcome& outcome) {
     since = "since " + text_from(outcome.down_since - Instant());
     if (const std::size_t zeros = since.find(".00 "); zeros != std::string::npos) since.erase(zeros, 3);
   }
-  return topology.link_name(outcome.down_link) + " is down " + since + ", and nothing re-routes";
+  return topology.link_name(outcome.down_link) + " is down " + since +
+         ", and what waits for it is not re-routed";
 }
 
 // The largest message that `rank` posts to aggregation group `group`.

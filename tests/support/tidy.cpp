@@ -346,6 +346,20 @@ std::string_view include_of(std::string_view line) {
 
 }  // namespace
 
+Findings check_test_names(const SourceFile& file) {
+  Findings findings;
+  const auto lines = lines_of(file.content);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = lines[i];
+    const std::size_t begin = line.find("TEST_CASE(\"");
+    if (begin == std::string_view::npos) continue;
+    const std::string_view name = line.substr(begin, line.rfind("\")") - begin);
+    if (name.find(';') != std::string_view::npos && name.find("\\\"") == std::string_view::npos)
+      findings.push_back({file.path, static_cast<int>(i) + 1, "a ';' in the name of a test"});
+  }
+  return findings;
+}
+
 Findings check_words(const SourceFile& file) {
   Findings findings;
   const std::string text = without_comments_and_strings(file.content);

@@ -39,11 +39,12 @@ std::vector<Function> functions_of(std::string_view content);
 constexpr int line_length_max = 110;
 constexpr int function_lines_max = 70;
 
-Findings check_lines(const SourceFile& file);      // length, tabs, trailing space, end of file, leftovers
-Findings check_functions(const SourceFile& file);  // length
-Findings check_words(const SourceFile& file);      // what must not be used, and what to use instead
-Findings check_includes(const SourceFile& file);   // the folders' order, and heavy headers
-Findings check_header(const SourceFile& file);     // #pragma once and a comment before it
+Findings check_lines(const SourceFile& file);       // length, tabs, trailing space, end of file, leftovers
+Findings check_functions(const SourceFile& file);   // length
+Findings check_words(const SourceFile& file);       // what must not be used, and what to use instead
+Findings check_includes(const SourceFile& file);    // the folders' order, and heavy headers
+Findings check_test_names(const SourceFile& file);  // ctest would take a ';' in one for the end of it
+Findings check_header(const SourceFile& file);      // #pragma once and a comment before it
 
 // Every .cpp file is named by a CMakeLists.txt, by its path from there.
 Findings check_registered(const std::vector<SourceFile>& cmake_files,

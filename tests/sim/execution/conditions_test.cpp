@@ -259,11 +259,11 @@ TEST_SUITE("sim/execution") {
     fault.link_changes = {{at(1000 * us), shape.up(0, 0), rate_of(0), {}}};
     const RunResult result = run(topology, ring, fault);
     CHECK(result.status == RunStatus::failed);
-    CHECK(result.failure == "leaf0 -> spine0 is down since 1 ms, and nothing re-routes");
+    CHECK(result.failure == "leaf0 -> spine0 is down since 1 ms, and what waits for it is not re-routed");
     CHECK(result.blocked.size() == 4);
     fault.link_changes[0].at = at(0);
     CHECK(run(topology, ring, fault).failure ==
-          "leaf0 -> spine0 is down from the start, and nothing re-routes");
+          "leaf0 -> spine0 is down from the start, and what waits for it is not re-routed");
     // From the start with routes that avoid it: as if it were not there.
     fault.route_changes = {{at(0), over(shape, {1})}};
     CHECK(run(topology, ring, fault).time == ps(4000 * us));
@@ -430,6 +430,7 @@ TEST_SUITE("sim/execution") {
     fault.link_changes = {{at(us), LinkId(3), rate_of(0), {}}};
     const RunResult result = run(topology, schedule, fault);
     CHECK(result.status == RunStatus::failed);
-    CHECK(result.failure == "node0/nvswitch0 -> node0/gpu1 is down since 1 us, and nothing re-routes");
+    CHECK(result.failure ==
+          "node0/nvswitch0 -> node0/gpu1 is down since 1 us, and what waits for it is not re-routed");
   }
 }

@@ -355,7 +355,8 @@ TEST_CASE("A link that goes down fails the run, and slows it if it comes back") 
       {Instant::picoseconds(20'000'000), route.front(), Bandwidth(), std::nullopt});
   const RunResult failed = simulate(topology, jobs, options, conditions);
   CHECK(failed.status == RunStatus::failed);
-  CHECK(failed.failure == topology.link_name(route.front()) + " is down since 20 us, and nothing re-routes");
+  CHECK(failed.failure ==
+        topology.link_name(route.front()) + " is down since 20 us, and what waits for it is not re-routed");
   conditions.link_changes.push_back({Instant::picoseconds(520'000'000), route.front(), gb(50), std::nullopt});
   const RunResult late = simulate(topology, jobs, options, conditions);
   CHECK(late.status == RunStatus::ok);

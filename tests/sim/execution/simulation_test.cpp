@@ -257,7 +257,8 @@ TEST_SUITE("sim/execution") {
     down.link_changes = {{Instant(), LinkId(0), rate_of(0), {}}};
     const RunResult result = run(topology, ring, {}, down);
     CHECK(result.status == RunStatus::failed);
-    CHECK(result.failure == "node0/gpu0 -> node0/nvswitch0 is down from the start, and nothing re-routes");
+    CHECK(result.failure ==
+          "node0/gpu0 -> node0/nvswitch0 is down from the start, and what waits for it is not re-routed");
     REQUIRE(result.blocked.size() == 4);
     CHECK(result.blocked[0].waits_for == "its message to drain over a link without capacity");
     CHECK(result.blocked[1].waits_for == "message 1 from rank 1 on channel 0, which has not been sent");
