@@ -43,6 +43,35 @@ size: 16 MB
 
 }  // namespace
 
+TEST_CASE("Unlike nodes: the slow one's NIC sets the pace, and what needs equal nodes says so") {
+  // Three ranks; each of the four steps moves 10 MB through the slow NIC's 10 GB/s, in and out at once.
+  const Json points = points_of(R"(
+cluster:
+  nodes:
+    - {count: 2, node: {nics: {bandwidth: 40 GB/s}}}
+    - {count: 1, node: {gpus: 1, nics: {bandwidth: 10 GB/s}}}
+  fabric: {kind: switch, bandwidth: 40 GB/s}
+algorithm: ring
+size: 30 MB
+)");
+  CHECK(points[0].at("time_ps") == 4'000'000'000);
+  CHECK(points[0].at("nodes") == 3);
+  const Json uneven = points_of(R"(
+cluster:
+  nodes: [{count: 1, preset: dgx-h100}, {count: 1, preset: dgx-h100, node: {gpus: 4, nics: {count: 4}}}]
+  fabric: {kind: rail_fat_tree, radix: 64, bandwidth: 400 Gbit/s}
+algorithm: [ring, hierarchical, cascade]
+size: 16 MiB
+)",
+                                1);
+  CHECK(uneven[0].at("ranks") == 12);
+  CHECK(uneven[0].at("status") == "ok");
+  CHECK(uneven[1].at("proven") == true);
+  CHECK(uneven[2].at("status") == "impossible");
+  CHECK(uneven[2].at("reason").get<std::string>().find("unequal numbers of GPUs: 8 and 4") !=
+        std::string::npos);
+}
+
 TEST_CASE("Packets: alone they take the fluid time to within a packet a hop, and are counted") {
   const std::string yaml = R"(
 cluster: {nodes: 2, fabric: {kind: switch, bandwidth: 10 GB/s, latency: 1 us}}
