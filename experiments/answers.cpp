@@ -176,8 +176,10 @@ class Runs {
       alone = simulator_.run({Job{&seated.schedule, seated.rank_map, {}, -1}}, options_);
     }
     take_result(point, topology(), part_of_run(jobs_, job, run, alone ? &*alone : nullptr),
-                shared_.options.links);
+                shared_.options.links, scene_.all.conditions);
     take_packets(point, run, topology());
+    if (!scene_.all.conditions.jitter.is_zero() && aggregates(runnables_[job].seated->schedule))
+      point.warnings.push_back(point.algorithm + ": jitter does not reach what switches reduce or multicast");
     if (aggregates(runnables_[job].seated->schedule))
       for (const std::string& note : notes) point.warnings.push_back(point.algorithm + ": " + note);
     if (!alone) return;

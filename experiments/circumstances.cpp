@@ -93,7 +93,7 @@ RunResult run_under(const Circumstances& circumstances, const std::vector<Runnab
   } else if (!fault || fault->at > Instant()) {
     COLLSIM_CHECK(!fault || runnables.size() == 1);
     RunResult result = simulator.run(jobs_of(runnables), options, circumstances.conditions);
-    if (!fault || result.status != RunStatus::ok || Instant() + result.time <= fault->at) return result;
+    if (!fault || result.status == RunStatus::limit || Instant() + result.time <= fault->at) return result;
   }
   for (const Runnable& each : runnables) {
     if (!aggregates(each.seated->schedule)) continue;

@@ -12,9 +12,11 @@ namespace collsim::program {
 
 namespace {
 
-bool is_random(const RoutingSpec& routing) {
-  return routing.kind == RoutingKind::ecmp || routing.kind == RoutingKind::valiant ||
-         routing.kind == RoutingKind::table;
+// Dragonflies and custom links choose among equal ways by the seed, whatever the routing.
+bool has_random_routes(const ClusterSpec& cluster) {
+  const RoutingKind routing = cluster.routing.kind;
+  return routing == RoutingKind::ecmp || routing == RoutingKind::valiant || routing == RoutingKind::table ||
+         cluster.fabric.kind == FabricKind::dragonfly || cluster.fabric.kind == FabricKind::custom;
 }
 
 bool is_random(const Distribution& distribution) {
@@ -126,7 +128,7 @@ SceneOf scenes_of(const ReadResult& read) {
   const Scene scene = scene_of(read, topology, first);
   return [read, first, topology, scene](std::uint64_t seed) {
     if (seed == first) return scene;
-    if (!is_random(read.experiment->cluster.routing)) return scene_of(read, topology, seed);
+    if (!has_random_routes(read.experiment->cluster)) return scene_of(read, topology, seed);
     return scene_of(read, std::make_shared<const Topology>(build_topology(read, seed)), seed);
   };
 }
@@ -135,7 +137,7 @@ bool uses_seed(const Experiment& experiment) {
   const ConditionsSpec& conditions = experiment.conditions;
   const bool packets_marked =
       experiment.network.kind == NetworkKind::packet && experiment.network.packet.ecn.has_value();
-  return is_random(experiment.cluster.routing) || is_random(conditions.jitter) ||
+  return has_random_routes(experiment.cluster) || is_random(conditions.jitter) ||
          is_random(conditions.skew.distribution) || packets_marked;
 }
 

@@ -50,7 +50,7 @@ std::variant<VertexId, NameError> LinkNames::vertex(std::string_view name) const
   const auto entry = ids_.find(std::string(name));
   if (entry != ids_.end()) return entry->second;
   return NameError{"there is no '" + std::string(name) + "' in the cluster",
-                   "a name such as " + names_.back() + " (collsim describe lists them)",
+                   "a name such as " + names_.back() + " (collsim describe --dot shows them)",
                    nearest(name, names_)};
 }
 

@@ -102,8 +102,10 @@ class Binder {
       return distribution.kind != DistributionKind::constant && !distribution.is_zero();
     };
     const RoutingKind routing = experiment_.cluster.routing.kind;
+    const FabricKind fabric = experiment_.cluster.fabric.kind;
     const bool random = routing == RoutingKind::ecmp || routing == RoutingKind::valiant ||
-                        routing == RoutingKind::table || varies(conditions.jitter) ||
+                        routing == RoutingKind::table || fabric == FabricKind::dragonfly ||
+                        fabric == FabricKind::custom || varies(conditions.jitter) ||
                         varies(conditions.skew.distribution) || experiment_.network.packet.ecn;
     if (experiment_.repeat > 1 && !random)
       findings_.warn("repeat", "all runs are alike, because nothing in this experiment is random");

@@ -141,7 +141,8 @@ Value Checker::check(const NodePtr& node, const Key& key, const std::string& pat
 }
 
 Value Checker::check_list(const NodePtr& node, const Key& key, const std::string& path) {
-  if (node->items.empty()) return error(node->where, path, "the list is empty", form_text(key));
+  if (node->items.empty() && !key.may_be_empty)
+    return error(node->where, path, "the list is empty", form_text(key));
   if (key.items_max > 0 && node->items.size() > key.items_max)
     return error(node->where, path, "the list is too long",
                  "at most " + std::to_string(key.items_max) + " entries");

@@ -25,17 +25,42 @@ std::vector<const AlgorithmRequest*> requests_of(const Experiment& experiment) {
   return requests;
 }
 
-// The smallest part of a bandwidth that faults leave: those of one link, and those of one rank, add up.
+// "a -> b#2" and "b <-> a" concern one cable, as far as can be told without the topology.
+std::string cable_of(const std::string& name) {
+  const std::size_t arrow = name.find("->");
+  if (arrow == std::string::npos) return name;
+  const auto trimmed = [](std::string end) {
+    while (!end.empty() && (end.back() == ' ' || end.back() == '<')) end.pop_back();
+    end.erase(0, end.find_first_not_of(' '));
+    return end.substr(0, end.find('#'));
+  };
+  const std::string from = trimmed(name.substr(0, arrow));
+  const std::string to = trimmed(name.substr(arrow + 2));
+  return std::min(from, to) + " " + std::max(from, to);
+}
+
+// The smallest part of a bandwidth that faults leave. Those of one cable add up, and so do those of one rank;
+// those of switches and NICs may all have a cable in common.
 std::int64_t slowed(std::int64_t rate, const ConditionsSpec& conditions) {
+  const auto take = [](std::int64_t& left, const Factor& factor) {
+    left = static_cast<std::int64_t>(Int128{left} * factor.numerator / factor.denominator);
+  };
+  std::int64_t behind_vertices = rate;
+  for (const FaultSpec& fault : conditions.faults)
+    if (fault.bandwidth_factor && fault.target != FaultTarget::link)
+      take(behind_vertices, *fault.bandwidth_factor);
   std::map<std::string, std::int64_t> of_target;
-  std::int64_t smallest = rate;
+  std::int64_t smallest = behind_vertices;
   for (const FaultSpec& fault : conditions.faults) {
-    const std::optional<Factor>& factor = fault.speed ? fault.speed : fault.bandwidth_factor;
-    if (!factor) continue;
-    const std::string target = fault.speed ? std::to_string(fault.rank) : "link " + fault.name;
-    std::int64_t& left = of_target.emplace(target, rate).first->second;
-    left = static_cast<std::int64_t>(Int128{left} * factor->numerator / factor->denominator);
-    smallest = std::min(smallest, left);
+    if (fault.speed) {
+      std::int64_t& left = of_target.emplace("rank " + std::to_string(fault.rank), rate).first->second;
+      take(left, *fault.speed);
+      smallest = std::min(smallest, left);
+    } else if (fault.bandwidth_factor && fault.target == FaultTarget::link) {
+      std::int64_t& left = of_target.emplace(cable_of(fault.name), behind_vertices).first->second;
+      take(left, *fault.bandwidth_factor);
+      smallest = std::min(smallest, left);
+    }
   }
   return smallest;
 }
@@ -90,10 +115,15 @@ Int128 fabric_hops(const ClusterSpec& cluster) {
 
 // Of one message inside the nodes at both ends, at most.
 Int128 node_latency(const Experiment& experiment) {
+  constexpr Int128 times_max = Int128{1} << 62;
   Int128 slowest = 1;  // a slow rank takes so many times as long over its overheads
-  for (const FaultSpec& fault : experiment.conditions.faults)
-    if (fault.speed)
-      slowest = std::max<Int128>(slowest, (fault.speed->denominator - 1) / fault.speed->numerator + 1);
+  std::map<Rank, Int128> of_rank;
+  for (const FaultSpec& fault : experiment.conditions.faults) {
+    if (!fault.speed) continue;
+    Int128& times = of_rank.emplace(fault.rank, 1).first->second;
+    times = std::min(times_max, times * ((fault.speed->denominator - 1) / fault.speed->numerator + 1));
+    slowest = std::max(slowest, times);
+  }
   Int128 largest = 0;
   for (const NodeSpec* node : nodes_of(experiment.cluster)) {
     const Int128 hops = node->interconnect.kind == InterconnectKind::ring ? node->gpus : 4;

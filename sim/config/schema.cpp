@@ -110,7 +110,7 @@ std::string description_of(const Key& key) {
 
 Json schema_of(const Key& key, bool layered) {
   const Json one = value_schema(key, layered && key.count == Count::one);
-  const Json list = {{"type", "array"}, {"items", one}, {"minItems", 1}};
+  const Json list = {{"type", "array"}, {"items", one}, {"minItems", key.may_be_empty ? 0 : 1}};
   Json result;
   const std::string description = description_of(key);
   if (!description.empty()) result["description"] = description;

@@ -43,6 +43,7 @@ struct Key {
   std::int64_t minimum = 0;  // integers; sizes in bytes, bandwidths in bytes/s, times in ps
   std::int64_t maximum = 0;
   std::size_t items_max = 0;         // of a list; 0 = any number
+  bool may_be_empty = false;         // many: [] is a value, so that an override can take everything out
   std::string noun;                  // name: what it names; "" = the key's name. text: "a path"; "" = a name
   std::vector<std::string> names;    // name: the values
   std::vector<std::string> aliases;  // name: other spellings that are accepted

@@ -22,6 +22,12 @@ Key distribution_table(std::string name, std::string description) {
                 optional(duration("deviation", "standard deviation; of normal and lognormal"))});
 }
 
+// [] is a value too.
+Key or_none(Key key) {
+  key.may_be_empty = true;
+  return key;
+}
+
 }  // namespace
 
 Key faults_table(const Registries& registries) {
@@ -31,7 +37,7 @@ Key faults_table(const Registries& registries) {
     fallback.names.push_back(algorithm.name);
     if (!algorithm.alias.empty()) fallback.aliases.push_back(algorithm.alias);
   }
-  return list_of(
+  return or_none(list_of(
       table("faults", "what changes, each one thing",
             {text("link", "name of a link, such as 'leaf0 -> spine1', or of both with <->"),
              text("switch", "name of a switch"), text("nic", "name of a NIC, such as node2/nic1"),
@@ -46,7 +52,7 @@ Key faults_table(const Registries& registries) {
              optional(duration(
                  "reroute", "routes avoid what is down so long after; not given: a run that needs it fails")),
              std::move(fallback)}),
-      faults_max);
+      faults_max));
 }
 
 Key skew_table() {
@@ -60,13 +66,13 @@ Key skew_table() {
 Key jitter_table() { return distribution_table("jitter", "added to the latency of every message"); }
 
 Key background_table() {
-  return list_of(
+  return or_none(list_of(
       table("background", "traffic of others, on links or from rank to rank",
             {text("link", "name of a link, or of several with '*'"),
              part("load", "part of the link's bandwidth that it would take alone"),
              integer("from", 0, ranks_max - 1, "a rank"), integer("to", 0, ranks_max - 1, "another rank"),
              bandwidth("rate", "that it would take alone")}),
-      background_max);
+      background_max));
 }
 
 }  // namespace collsim::config

@@ -40,8 +40,8 @@ Key reduction_key() {
 
 Key credit_key() {
   Key key = duration("credit_latency",
-                     "from a completed receive to the sender seeing the free slot; route: the latency of the "
-                     "way back, which is the default where there are sites");
+                     "from a completed receive to the sender seeing the free slot; route: what the "
+                     "message took over the links, which is the default where there are sites");
   key.word = "route";
   return key;
 }

@@ -50,8 +50,10 @@ void Executor::account_time(StreamId id, Duration alone, Duration elapsed, Durat
 // With a transport: the account of a message that begins now, as of its arrival if it has the links to
 // itself.
 Chain Executor::account_start(ConnectionId id, Bytes size, Duration extra) {
+  constexpr Duration end_of_time = Duration::picoseconds(std::int64_t{1} << 62);
   Chain chain = chain_[connections_[id].sender];
-  const Duration alone = transport_->alone_message(id, size);
+  Duration alone = transport_->alone_message(id, size);
+  if (alone >= end_of_time) alone = Duration();  // a link is down: all of it will be waiting
   const Duration latency = std::min(alone, connections_[id].latency);
   ++chain.messages;
   chain.latency += latency + extra;
@@ -59,9 +61,18 @@ Chain Executor::account_start(ConnectionId id, Bytes size, Duration extra) {
   return chain;
 }
 
-// What took longer than the account expected was waiting for others.
+// What took longer than the account expected was waiting for others. A message can also be sooner than it
+// would be alone on its first route: over several routes, on another one, or over a link that has become
+// better. Then it took less of what was expected of it.
 Chain Executor::up_to_now(Chain chain) const {
-  chain.contention += now_ - Instant() - chain.total();
+  const Duration late = now_ - Instant() - chain.total();
+  if (late >= Duration()) {
+    chain.contention += late;
+    return chain;
+  }
+  const Duration saved = std::min(Duration() - late, chain.bandwidth);
+  chain.bandwidth = chain.bandwidth - saved;
+  chain.latency = chain.latency - (Duration() - late - saved);
   return chain;
 }
 

@@ -39,8 +39,9 @@ void Executor::start_aggregation(GroupId id) {
   }
   for (const StreamId member : group.posted) streams_[member].phase = Phase::draining;
   if (transport_) return transport_->start_aggregation(id, bytes, now_);
-  if (bytes == Bytes(0)) return aggregation_drained(id);
-  network_.start(group_flow(id), bytes);
+  const bool empty = bytes == Bytes(0);
+  if (empty && !crosses_down(facts)) return aggregation_drained(id);
+  network_.start(group_flow(id), empty ? Bytes(1) : bytes);
 }
 
 void Executor::aggregation_drained(GroupId id) {

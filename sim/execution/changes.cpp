@@ -149,35 +149,50 @@ Duration Executor::jitter(ConnectionId id, std::int64_t number) const {
 // ---------------------------------------------------------------- routes
 
 void Executor::change_routes(std::uint32_t number) {
-  if (transport_) return transport_->change_routes(*conditions_.route_changes[number].routes, now_);
+  if (transport_) transport_->change_routes(*conditions_.route_changes[number].routes, now_);
   const auto [first, last] = entries_of(instance_.reroutes, number);
-  for (auto entry = first; entry != last; ++entry) reroute(*entry);
+  for (auto entry = first; entry != last; ++entry) {
+    if (!transport_) move_message(*entry);
+    take_way(*entry);
+  }
 }
 
-void Executor::reroute(const Instance::Reroute& reroute) {
+// The connection is on its new way from now on.
+void Executor::take_way(const Instance::Reroute& reroute) {
+  const ConnectionId id = reroute.connection;
+  Connection& connection = connections_[id];
+  detour_[id] = reroute.detour;
+  connection.parts = way_of(id).parts;
+  connection.latency = way_of(id).latency;
+  if (!way_latency_.empty())
+    connection.latency = way_latency_[reroute.detour == none ? id : connections_.size() + reroute.detour];
+}
+
+// What is left of the message that drains goes on there; what has drained counts where it did.
+void Executor::move_message(const Instance::Reroute& reroute) {
   const ConnectionId id = reroute.connection;
   Connection& connection = connections_[id];
   const Instance::Way& from = way_of(id);
   std::int64_t& bytes = detour_[id] == none ? first_bytes_[id] : detour_bytes_[detour_[id]];
-  detour_[id] = reroute.detour;
-  const Instance::Way& to = way_of(id);
+  const Instance::Way& to = reroute.detour == none
+                                ? static_cast<const Instance::Way&>(instance_.connections[id])
+                                : instance_.detours[reroute.detour];
   const auto owners = std::lower_bound(flow_owner_.begin(), flow_owner_.end(), id);
   const FlowId flow = reroute.detour == none ? static_cast<FlowId>(owners - flow_owner_.begin())
                                              : flow_of_detour(instance_, reroute.detour);
   std::int64_t left = 0;
   if (is_draining(id) && !network_.drained(connection.flow, now_)) {
     const Int128 work = network_.abort(connection.flow, now_) * from.parts;
+    const StreamId sender = connection.sender;
+    const Bytes whole = message_size(sender, instance_.programs.operations[streams_[sender].operation]);
     left = static_cast<std::int64_t>((work + work_per_byte - 1) / work_per_byte);
+    left = std::min(left, whole.count());  // an empty message drains as one of a byte
     network_.start_rest(flow, (work + to.parts - 1) / to.parts, now_);
     if (options_.explain) drain_start_[flow] = drain_start_[connection.flow];
   }
   bytes += connection.bytes - left;
   connection.bytes = left;
   connection.flow = flow;
-  connection.parts = to.parts;
-  connection.latency = to.latency;
-  if (!way_latency_.empty())
-    connection.latency = way_latency_[reroute.detour == none ? id : connections_.size() + reroute.detour];
 }
 
 const Instance::Way& Executor::way_of(ConnectionId id) const {

@@ -332,13 +332,14 @@ bool Executor::step_send(StreamId id, Stream& stream, const CompiledOperation& o
     return false;
   }
   if (options_.explain) drain_start_[connection.flow] = now_;
-  if (size == Bytes(0)) {
+  const bool empty = size == Bytes(0);
+  if (empty && !crosses_down(way_of(number))) {
     message_drained(number);
     complete(id);
     return true;
   }
   stream.phase = Phase::draining;
-  network_.start(connection.flow, part_of(connection, size));
+  network_.start(connection.flow, empty ? Bytes(1) : part_of(connection, size));
   return false;
 }
 

@@ -170,7 +170,8 @@ class Executor {
   void change_link(std::uint32_t number);
   void change_gpu(const GpuChange& change);
   void change_routes(std::uint32_t number);
-  void reroute(const Instance::Reroute& reroute);
+  void move_message(const Instance::Reroute& reroute);
+  void take_way(const Instance::Reroute& reroute);
   const Instance::Way& way_of(ConnectionId id) const;
   bool is_draining(ConnectionId id) const;
   Duration latency_in_order(ConnectionId id);
@@ -212,6 +213,14 @@ class Executor {
   Outcome outcome();
   void add_bytes(Outcome& outcome) const;
   void find_down_link(Outcome& outcome) const;
+  // Whether a link of the way (or tree) carries nothing now. An empty message waits there as one of a byte.
+  template <class User>
+  bool crosses_down(const User& user) const {
+    if (down_since_.empty()) return false;
+    for (std::uint32_t hop = user.first_hop; hop < user.hop_end; ++hop)
+      if (down_since_[instance_.hops[hop].resource]) return true;
+    return false;
+  }
   bool drains_too_late() const;
   std::vector<BlockedStream> blocked() const;
   std::string waits_for(StreamId id) const;

@@ -163,6 +163,7 @@ class Builder {
     for (Rank rank = 0; rank < schedule.ranks; ++rank)
       total += static_cast<std::size_t>(schedule.stream_count(rank));
     instance_.streams.reserve(total);
+    const Sizes before = sizes();
     Binding binding;
     for (Rank rank = 0; rank < schedule.ranks; ++rank) {
       const std::uint32_t rank_streams = count_of(instance_.streams);
@@ -195,17 +196,29 @@ class Builder {
           instance_.member_slots.push_back(member_of(members[static_cast<std::size_t>(group)], rank));
         instance_.streams.push_back(stream);
       }
-      if (rank == 0) reserve_like_first(static_cast<std::size_t>(schedule.ranks));
+      if (rank == 0) reserve_like_first(before, static_cast<std::size_t>(schedule.ranks));
     }
     instance_.send_to.resize(first_peer_ + peers_.size(), none);
     instance_.receive_from.resize(first_peer_ + peers_.size(), none);
   }
 
-  // Most ranks are like the first: room for all of them at once.
-  void reserve_like_first(std::size_t ranks) {
-    instance_.bases.reserve(instance_.bases.size() * ranks);
-    instance_.stream_slots.reserve(instance_.stream_slots.size() * ranks);
-    instance_.member_slots.reserve(instance_.member_slots.size() * ranks);
+  struct Sizes {
+    std::size_t bases = 0;
+    std::size_t stream_slots = 0;
+    std::size_t member_slots = 0;
+  };
+  Sizes sizes() const {
+    return {instance_.bases.size(), instance_.stream_slots.size(), instance_.member_slots.size()};
+  }
+  // Most ranks are like the first: room for all of them at once. `before`: without the first.
+  void reserve_like_first(const Sizes& before, std::size_t ranks) {
+    const Sizes with = sizes();
+    const auto room = [ranks](std::size_t none_yet, std::size_t first) {
+      return none_yet + (first - none_yet) * ranks;
+    };
+    instance_.bases.reserve(room(before.bases, with.bases));
+    instance_.stream_slots.reserve(room(before.stream_slots, with.stream_slots));
+    instance_.member_slots.reserve(room(before.member_slots, with.member_slots));
     peers_.reserve(peers_.size() * ranks);
   }
 

@@ -186,6 +186,7 @@ bool Simulator::Prepared::sweeps_through(const RunOptions& options) {
 Estimate Simulator::estimate(const std::vector<Job>& jobs, const RunOptions& asked,
                              const Conditions& conditions) {
   const RunOptions options = possible(asked);
+  if (prepared_) prepared_->estimated = nullptr;  // nothing came of that; its schedule may be gone
   constexpr std::int64_t swept_a_second = 400'000'000;
   constexpr std::int64_t by_events_a_second = 1'500'000;
   prepare(jobs, options, conditions);

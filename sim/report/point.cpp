@@ -1,5 +1,6 @@
 #include "sim/report/point.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,8 +14,39 @@ namespace {
 
 constexpr std::int64_t bytes_per_picosecond_in_gb = 1'000;  // 1 byte/ps = 10^12 bytes/s = 1000 GB/s
 
+// What each link could carry during the run, on average: bandwidths change at their times.
+std::vector<Bandwidth> mean_bandwidths(const Topology& topology, const Conditions& conditions,
+                                       Duration time) {
+  std::vector<Bandwidth> means;
+  for (const Link& link : topology.links()) means.push_back(link.bandwidth);
+  const std::int64_t end = time.picoseconds();
+  if (conditions.link_changes.empty() || end == 0) return means;
+  struct Span {
+    std::int64_t rate = 0;
+    std::int64_t since = 0;
+    Int128 carried = 0;  // bytes * 10^12 that fit so far
+  };
+  std::map<std::uint32_t, Span> spans;
+  for (const LinkChange& change : conditions.link_changes) {
+    if (!change.bandwidth || (change.at - Instant()) >= time) continue;
+    Span& span = spans.try_emplace(change.link.value, Span{means[change.link.value].bytes_per_second(), 0, 0})
+                     .first->second;
+    const std::int64_t at = std::max<std::int64_t>(change.at.picoseconds(), 0);
+    span.carried += Int128{span.rate} * (at - span.since);
+    span.since = at;
+    span.rate = change.bandwidth->bytes_per_second();
+  }
+  for (const auto& [link, span] : spans) {
+    const Int128 carried = span.carried + Int128{span.rate} * (end - span.since);
+    means[link] =
+        Bandwidth::bytes_per_second(std::max<std::int64_t>(static_cast<std::int64_t>(carried / end), 1));
+  }
+  return means;
+}
+
 // The link with the largest bytes / bandwidth: with one time for all links, the highest utilization.
-std::optional<LinkId> busiest_link(const Topology& topology, const std::vector<Bytes>& link_bytes) {
+std::optional<LinkId> busiest_link(const std::vector<Bandwidth>& bandwidths,
+                                   const std::vector<Bytes>& link_bytes) {
   std::optional<LinkId> busiest;
   for (std::size_t i = 0; i < link_bytes.size(); ++i) {
     if (link_bytes[i].count() == 0) continue;
@@ -22,16 +54,16 @@ std::optional<LinkId> busiest_link(const Topology& topology, const std::vector<B
       busiest = LinkId(i);
       continue;
     }
-    const Int128 mine = Int128{link_bytes[i].count()} * topology.link(*busiest).bandwidth.bytes_per_second();
-    const Int128 best =
-        Int128{link_bytes[busiest->value].count()} * topology.link(LinkId(i)).bandwidth.bytes_per_second();
+    const Int128 mine = Int128{link_bytes[i].count()} * bandwidths[busiest->value].bytes_per_second();
+    const Int128 best = Int128{link_bytes[busiest->value].count()} * bandwidths[i].bytes_per_second();
     if (mine > best) busiest = LinkId(i);
   }
   return busiest;
 }
 
-LinkUse use_of(const Topology& topology, const std::vector<Bytes>& link_bytes, LinkId id) {
-  return {topology.link_name(id), link_bytes[id.value], topology.link(id).bandwidth};
+LinkUse use_of(const Topology& topology, const std::vector<Bandwidth>& bandwidths,
+               const std::vector<Bytes>& link_bytes, LinkId id) {
+  return {topology.link_name(id), link_bytes[id.value], bandwidths[id.value]};
 }
 
 void take_status(Point& point, const RunResult& result) {
@@ -44,6 +76,7 @@ void take_status(Point& point, const RunResult& result) {
       point.status = PointStatus::deadlock;
       point.reason = std::to_string(result.blocked.size()) +
                      (result.blocked.size() == 1 ? " stream waits for ever" : " streams wait for ever");
+      if (!result.failure.empty()) point.reason += "; " + result.failure;
       point.blocked = result.blocked;
       return;
     case RunStatus::failed:
@@ -95,7 +128,8 @@ std::vector<std::string> labels_of(const std::vector<Point>& points) {
 
 const char* executor_name(const RunMethod& method) { return method.sweeps ? "sweeps" : "events"; }
 
-void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links) {
+void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links,
+                 const Conditions& conditions) {
   COLLSIM_CHECK(point.status == PointStatus::ok);
   COLLSIM_CHECK(result.link_bytes.size() == topology.link_count());
   take_status(point, result);
@@ -105,13 +139,14 @@ void take_result(Point& point, const Topology& topology, const RunResult& result
   point.fingerprint = result.fingerprint;
   if (point.status != PointStatus::ok) return;
   point.critical_path = result.critical_path;
-  if (const auto busiest = busiest_link(topology, result.link_bytes)) {
-    point.bottleneck = use_of(topology, result.link_bytes, *busiest);
+  const std::vector<Bandwidth> bandwidths = mean_bandwidths(topology, conditions, result.time);
+  if (const auto busiest = busiest_link(bandwidths, result.link_bytes)) {
+    point.bottleneck = use_of(topology, bandwidths, result.link_bytes, *busiest);
   }
   if (!with_links) return;
   point.links.emplace();
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    point.links->push_back(use_of(topology, result.link_bytes, LinkId(i)));
+    point.links->push_back(use_of(topology, bandwidths, result.link_bytes, LinkId(i)));
   }
 }
 

@@ -36,7 +36,7 @@ const char* name_of(PointStatus status);
 struct LinkUse {
   std::string name;
   Bytes bytes;
-  Bandwidth bandwidth;
+  Bandwidth bandwidth;  // mean over the run
 };
 
 // Several runs that differ in their seed. Quantiles are those of the sorted times by nearest rank.
@@ -117,7 +117,9 @@ const char* executor_name(const RunMethod& method);
 
 // Takes over what a run found: status, time, bottleneck, counts, method, fingerprint, critical path and
 // blocked streams. `with_links` keeps the use of every link. REQUIRES: point has status ok so far.
-void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links);
+// Where bandwidths change, that of a link is its mean over the run.
+void take_result(Point& point, const Topology& topology, const RunResult& result, bool with_links,
+                 const Conditions& conditions = {});
 
 // Throws InternalError where the point took less than its bound; `launch` is part of its time and of no
 // bound.

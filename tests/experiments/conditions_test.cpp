@@ -47,6 +47,87 @@ Json points_of(const std::string& yaml, int exit_code = 0) {
 
 }  // namespace
 
+TEST_CASE("Packets are explained also where a message is sooner than on its first route alone") {
+  const std::string ring = R"(
+cluster: {nodes: 4, fabric: {kind: switch, bandwidth: 50 GB/s, latency: 500 ns}}
+algorithm: {name: ring, order: rank}
+size: 1 MiB
+network: packet
+)";
+  const std::string torus = R"(
+cluster: {fabric: {kind: torus, dimensions: [2, 2, 2], bandwidth: 50 GB/s, latency: 500 ns}}
+collective: send_recv
+algorithm: direct
+size: 1 MiB
+network: packet
+routing: adaptive
+)";
+  const std::string link = "node0/gpu0 -> switch0";
+  for (const std::string& yaml :
+       {ring + "faults: [{link: " + link + ", bandwidth_factor: 1/3}, {link: " + link +
+            ", at: 3 us, bandwidth: 50 GB/s}]\n",
+        ring + "faults: [{link: " + link + ", at: 3 us, bandwidth_factor: 1/3}]\n", torus,
+        torus + "faults: [{link: node0/gpu0 -> node1/gpu0, down: true, reroute: 2 us}]\n"}) {
+    const Run run = run_text(yaml, {"--explain"});
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 0);
+    CHECK(run.out.find("where the time goes") != std::string::npos);
+  }
+}
+
+TEST_CASE("An empty message does not cross a link that is down, and goes on when it is re-routed") {
+  const std::string barrier = R"(
+cluster: {nodes: 4, fabric: {kind: fat_tree, radix: 4, bandwidth: 10 GB/s, latency: 1 us}}
+collective: barrier
+algorithm: recursive_doubling
+)";
+  for (const std::string network : {"network: fluid\n", "network: packet\n"}) {
+    CAPTURE(network);
+    const Json failed =
+        points_of(barrier + network + "faults: [{link: node0/gpu0 -> leaf0, down: true}]\n", 1)[0];
+    CHECK(failed.at("status") == "failed");
+  }
+  const Json late = points_of(barrier + "faults: [{switch: spine0, down: true, reroute: 50 us}]\n")[0];
+  CHECK(late.at("time_ps") > late.at("healthy_time_ps").get<std::int64_t>() + 40 * us);
+}
+
+TEST_CASE("The bottleneck is the link that is slow, by what it could carry during the run") {
+  const Json point = points_of(two + "faults: [{link: node1/gpu0 -> switch0, bandwidth_factor: 0.5}]\n")[0];
+  CHECK(point.at("time_ps") == 200 * us);
+  CHECK(point.at("bottleneck").at("link") == "node1/gpu0 -> switch0");
+  CHECK(point.at("bottleneck").at("utilization") == 1.0);
+}
+
+TEST_CASE("A failure after the aggregation went down is none of the fall-back") {
+  const Json point = points_of(R"(
+cluster: {nodes: 4, fabric: {kind: switch, bandwidth: 10 GB/s, latency: 1 us, reduction: true}}
+algorithm: sharp
+size: 4 MB
+faults:
+  - {aggregation: true, at: 10 us, reroute: 5 us, fallback: ring}
+  - {link: node0/gpu0 -> switch0, at: 100 us, bandwidth: 5 GB/s}
+)")[0];
+  CHECK(point.at("status") == "ok");
+}
+
+TEST_CASE("Faults of one cable add up, however it is named") {
+  const Run run = run_text(two + R"(faults:
+  - {link: node0/gpu0 <-> switch0, bandwidth_factor: 0.000001}
+  - {link: switch0 -> node0/gpu0, bandwidth_factor: 0.000001}
+  - {switch: switch0, bandwidth_factor: 0.000001}
+)",
+                           {"--set", "size=4 MB"});
+  CHECK(run.exit_code == 65);
+  CHECK(run.err.find("could take longer than simulated time reaches") != std::string::npos);
+}
+
+TEST_CASE("An override takes conditions out") {
+  const std::string yaml = two + "faults: [{link: node1/gpu0 -> switch0, bandwidth_factor: 0.5}]\n";
+  const Run run = run_text(yaml, {"--json", "-", "--set", "faults=[]"});
+  CHECK(run.exit_code == 0);
+  CHECK(Json::parse(run.out).at("points")[0].at("time_ps") == 100 * us);
+}
+
 TEST_CASE("A link that loses half of its bandwidth halfway: 50 us at 10 GB/s and 100 us at 5") {
   const Json point =
       points_of(two + "faults: [{link: node0/gpu0 -> switch0, at: 50 us, bandwidth_factor: 0.5}]\n")[0];

@@ -279,8 +279,8 @@ TEST_SUITE("topologies") {
     spec.background[1].to = 3;
     const std::string text = errors_of(topology, spec);
     for (const char* part :
-         {"faults[0].link: there is no 'spin1' in the cluster; a name such as spine3 (collsim describe lists "
-          "them); leaf0 -> spine1\n",
+         {"faults[0].link: there is no 'spin1' in the cluster; a name such as spine3 (collsim describe --dot "
+          "shows them); leaf0 -> spine1\n",
           "faults[1].switch: there is no 'laef1' in the cluster", "faults[2].nic: 'leaf0' is no NIC",
           "faults[3].link: 'leaf0' is no name of a link", "faults[4].link: no link is named 'leaf0 -> leaf1'",
           "faults[5].rank: there is no rank 10; a rank from 0 to 9", "skew[1].rank: rank 0 is listed twice",

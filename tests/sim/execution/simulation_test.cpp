@@ -58,18 +58,24 @@ Topology uneven_network(Random& random, std::int32_t ranks, const GpuSpec& gpu) 
     parts.links.push_back(link);
   }
   struct Same : RouteRule, AggregationRule {
-    explicit Same(const Topology& topology) : topology_(topology) {}
+    Same(const Topology& topology, std::vector<Link> links) : topology_(topology), links_(std::move(links)) {}
     void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const override {
       topology_.route(source, target, channel, links);
     }
     std::variant<AggregationPath, Impossible> path(const AggregationGroup& group) const override {
       auto path = std::get<AggregationPath>(topology_.aggregation(group));
       path.operations_max = 2;
+      for (std::size_t member = 0; member < group.members.size(); ++member) {
+        const auto cable = 2 * static_cast<std::size_t>(group.members[member]);
+        path.up_latency[member] = links_[cable].latency;
+        path.down_latency[member] = links_[cable + 1].latency;
+      }
       return path;
     }
     Topology topology_;
+    std::vector<Link> links_;
   };
-  const auto rules = std::make_shared<Same>(even);
+  const auto rules = std::make_shared<Same>(even, parts.links);
   parts.routes = rules;
   parts.aggregations = rules;
   return Topology(std::move(parts));
@@ -248,6 +254,16 @@ TEST_SUITE("sim/execution") {
     Conditions slow;
     slow.link_changes = {{Instant::picoseconds(us / 2), LinkId(0), rate_of(500'000'000), {}}};
     CHECK(run(topology, ring, {}, slow).time == ps(us / 2 + us + 2 * us));
+  }
+
+  TEST_CASE("an estimate that nothing came of is forgotten") {
+    const Topology topology = port_network(4, ps(0), rate_of(1'000'000'000));
+    Simulator simulator(topology);
+    Schedule schedule = schedule_of("ring", 4'000'000, topology.placement());
+    simulator.estimate({Job{&schedule, {}, {}, -1}}, {});
+    schedule = schedule_of("two_shot", 4'000, topology.placement());  // at the same place in memory
+    simulator.estimate({Job{&schedule, {}, {}, -1}}, {});
+    CHECK(simulator.run({Job{&schedule, {}, {}, -1}}, {}).time == run(topology, schedule).time);
   }
 
   TEST_CASE("simulate ends with a report when a link stays without capacity") {
