@@ -81,11 +81,19 @@ Instant begin_of(const std::vector<Asked>& jobs, std::size_t job, const RunResul
   return std::max(asked.start, result.job_finish[static_cast<std::size_t>(asked.after)]);
 }
 
+// Also where the run as a whole got stuck: some jobs may have come to their end before.
+bool has_ended(const RunResult& run, std::size_t job) {
+  if (run.status == RunStatus::ok) return true;
+  const bool stuck = run.status == RunStatus::failed || run.status == RunStatus::deadlock;
+  return stuck && job < run.job_finish.size() && run.job_finish[job] > Instant();
+}
+
 // What a run of several says of one of them; `own`: what it does by itself, for its bytes and messages.
 RunResult part_of_run(const std::vector<Asked>& jobs, std::size_t job, const RunResult& run,
                       const RunResult* own) {
   RunResult part = run;
-  if (run.status == RunStatus::ok) part.time = run.job_finish[job] - begin_of(jobs, job, run);
+  if (has_ended(run, job)) part.status = RunStatus::ok;
+  if (part.status == RunStatus::ok) part.time = run.job_finish[job] - begin_of(jobs, job, run);
   if (part.time != run.time || run.job_finish[job] - Instant() != run.time) part.critical_path.reset();
   if (own != nullptr) {
     part.link_bytes = own->link_bytes;
@@ -184,7 +192,7 @@ class Runs {
       for (const std::string& note : notes) point.warnings.push_back(point.algorithm + ": " + note);
     if (!alone) return;
     if (alone->status == RunStatus::ok) point.job->alone = alone->time;
-    if (run.status != RunStatus::ok) return;
+    if (!has_ended(run, job)) return;
     point.job->start = begin_of(jobs_, job, run);
     point.job->finish = run.job_finish[job];
   }

@@ -350,20 +350,4 @@ std::variant<Resolved, std::vector<ConditionError>> resolve(const Topology& topo
   return Resolver(topology, spec, seed).run();
 }
 
-std::optional<Impossible> dead_aggregation(const Topology& topology, const std::vector<FaultSpec>& faults,
-                                           const AggregationGroup& group, Instant until) {
-  const LinkNames names(topology);
-  DeadLinks dead;
-  for (const FaultSpec& fault : faults) {
-    const bool of_links = fault.target != FaultTarget::rank && fault.target != FaultTarget::aggregation;
-    if (!of_links || !fault.down || fault.at > until) continue;
-    const auto links = links_of(topology, names, fault);
-    if (const auto* found = std::get_if<Links>(&links))
-      for (const LinkId id : *found) dead.emplace(id, fault.name);
-  }
-  const auto path = live_path(topology, dead, group);
-  if (const auto* reason = std::get_if<Impossible>(&path)) return *reason;
-  return std::nullopt;
-}
-
 }  // namespace collsim::topologies

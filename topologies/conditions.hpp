@@ -43,10 +43,4 @@ struct Resolved {
 std::variant<Resolved, std::vector<ConditionError>> resolve(const Topology& topology,
                                                             const ConditionsSpec& spec, std::uint64_t seed);
 
-// Why the tree of the group cannot be used from `until` on: it crosses something that is down by then ("the
-// tree of rail 0 crosses leaf0, which is down"), or is Impossible anyway. Nothing: it can. Names that the
-// topology does not have are passed over.
-std::optional<Impossible> dead_aggregation(const Topology& topology, const std::vector<FaultSpec>& faults,
-                                           const AggregationGroup& group, Instant until);
-
 }  // namespace collsim::topologies

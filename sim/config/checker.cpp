@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::size_t suggestions_max = 100;  // keys of one map that are looked up in the list of right ones
 
+Value fraction_value(std::int64_t numerator, std::int64_t denominator) {
+  Value value;
+  value.given = true;
+  value.number = numerator;
+  value.denominator = denominator;
+  return value;
+}
+
 // The number that `text` writes in decimal digits; nothing if there is anything else in it.
 struct Digits {
   std::int64_t number = 0;
@@ -310,11 +318,7 @@ Value Checker::check_fraction(const NodePtr& node, const Key& key, const std::st
     return error(node->where, path, quoted(node->text) + " is too small", expected);
   if (numerator > denominator * key.maximum || denominator > key.maximum)
     return error(node->where, path, quoted(node->text) + " is out of range", expected);
-  Value value;
-  value.given = true;
-  value.number = numerator;
-  value.denominator = denominator;
-  return value;
+  return fraction_value(numerator, denominator);
 }
 
 Value Checker::check_part(const NodePtr& node, const Key& key, const std::string& path) {
@@ -326,11 +330,7 @@ Value Checker::check_part(const NodePtr& node, const Key& key, const std::string
   if (numerator == 0) return error(node->where, path, quoted(node->text) + " is too small", expected);
   if (numerator > denominator || denominator > key.maximum)
     return error(node->where, path, quoted(node->text) + " is out of range", expected);
-  Value value;
-  value.given = true;
-  value.number = numerator;
-  value.denominator = denominator;
-  return value;
+  return fraction_value(numerator, denominator);
 }
 
 // "3", "0-7" or "0-62:2".

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/core/check.hpp"
+#include "sim/execution/ways.hpp"
 #include "sim/network/packet.hpp"
 
 namespace collsim {
@@ -43,14 +44,6 @@ std::vector<Route> routes_of(const RouteRule& rule, const Instance::Connection& 
   return routes;
 }
 
-// The routes of the start: a change at time 0 is none. A single rank has no routes.
-const RouteRule* first_rule(const Topology& topology, const Conditions& conditions) {
-  const RouteRule* rule = topology.ranks() > 1 ? &topology.routes() : nullptr;
-  for (const RouteChange& change : conditions.route_changes)
-    if (change.at <= Instant()) rule = change.routes.get();
-  return rule;
-}
-
 // How connections use their routes: as the first rule that has several says. With one route it is all the
 // same.
 PathChoice first_choice(const RouteRule* rule, const Conditions& conditions) {
@@ -79,12 +72,13 @@ class PacketTransport final : public Transport {
       : topology_(topology),
         instance_(instance),
         network_(options.network.packet, options.seed),
-        rule_(first_rule(topology, conditions)) {
+        rule_(topology.ranks() > 1 ? &first_routes(topology, conditions) : nullptr) {
     for (const Link& link : first_links(topology, conditions)) {
       network_.add_link(link.bandwidth, link.latency, link.source.value, link.target.value);
       bandwidth_.push_back(link.bandwidth);
       latency_.push_back(link.latency);
     }
+    expect_changes(conditions);
     const PathChoice choice = first_choice(rule_, conditions);
     for (const Instance::Connection& connection : instance.connections) {
       const Instance::JobFacts& job = instance.jobs[instance.streams[connection.sender].job];
@@ -104,6 +98,18 @@ class PacketTransport final : public Transport {
     std::sort(later.begin(), later.end());
     later.erase(std::unique(later.begin(), later.end()), later.end());
     network_.freeze(later);
+  }
+
+  // What links will be, for the reduction buffers of trees, which do not grow.
+  void expect_changes(const Conditions& conditions) {
+    std::vector<Bandwidth> bandwidth = bandwidth_;
+    std::vector<Duration> latency = latency_;
+    for (const LinkChange& change : conditions.link_changes) {
+      const std::uint32_t link = change.link.value;
+      bandwidth[link] = change.bandwidth.value_or(bandwidth[link]);
+      latency[link] = change.latency.value_or(latency[link]);
+      network_.expect_link(link, bandwidth[link], latency[link]);
+    }
   }
 
   void start_message(std::uint32_t connection, Bytes size, Duration extra, Instant now) override {

@@ -143,6 +143,14 @@ void PacketNetwork::delay_message(FlowId id, Duration extra) {
   impl_->push(Impl::EventKind::delivered, id, message.due);
 }
 
+void PacketNetwork::expect_link(LinkIndex id, Bandwidth bandwidth, Duration latency) {
+  Impl::Link& link = impl_->links[id];
+  Impl::Link later = link;
+  later.bandwidth_built = std::max(later.bandwidth_built, bandwidth.bytes_per_second());
+  later.latency_built = std::max(later.latency_built, latency.picoseconds());
+  link.expected_buffer = std::max(link.expected_buffer, impl_->default_buffer(later));
+}
+
 void PacketNetwork::set_link(LinkIndex link, Bandwidth bandwidth, Duration latency, Instant now) {
   impl_->catch_up(now);
   impl_->set_link(link, bandwidth.bytes_per_second(), latency.picoseconds());

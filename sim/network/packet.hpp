@@ -99,6 +99,9 @@ class PacketNetwork {
 
   // ---- before freeze(). `source` and `target` number the vertices that the link joins.
   LinkIndex add_link(Bandwidth bandwidth, Duration latency, std::uint32_t source, std::uint32_t target);
+  // The link will be so during the run: reduction buffers of the default size, which do not grow, are made
+  // for that too. REQUIRES: before the trees that use it are added
+  void expect_link(LinkIndex link, Bandwidth bandwidth, Duration latency);
   // REQUIRES: routes are not empty, all begin at one vertex and end at another. rate_max: of the connection.
   FlowId add_flow(std::span<const Route> routes, PathChoice choice, std::optional<Bandwidth> rate_max);
   FlowId add_aggregation(std::span<const TreeVertex> tree, std::optional<Bandwidth> rate_max);

@@ -91,6 +91,7 @@ struct PacketNetwork::Impl {
     std::int64_t tree_payload = 0;  // of facts.payload: segments of aggregations
     std::int64_t bandwidth_built = 0;
     std::int64_t latency_built = 0;
+    std::int64_t expected_buffer = 0;  // by what it will be during the run
     std::uint32_t source = 0;
     std::uint32_t target = 0;
   };

@@ -70,8 +70,11 @@ std::uint32_t PacketNetwork::Impl::add_tree(std::span<const TreeVertex> vertices
 void PacketNetwork::Impl::size_stage(Stage& stage) {
   if (stage.in.empty() || (stage.out.empty() && stage.in.size() == 1)) return;
   const std::int64_t segment = std::max<std::int64_t>(wire(mtu), 1);
-  for (const std::uint32_t edge : stage.in)
-    stage.window = std::max(stage.window, (default_buffer(links[edges[edge].link]) + segment - 1) / segment);
+  for (const std::uint32_t edge : stage.in) {
+    const Link& link = links[edges[edge].link];
+    const std::int64_t buffer = std::max(default_buffer(link), link.expected_buffer);
+    stage.window = std::max(stage.window, (buffer + segment - 1) / segment);
+  }
   if (spec.reduction_buffer)
     stage.window = std::max<std::int64_t>(spec.reduction_buffer->count() / segment, 1);
   const auto places = static_cast<std::size_t>(stage.window);

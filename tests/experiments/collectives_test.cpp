@@ -23,19 +23,15 @@ using Json = nlohmann::json;
 const std::string three =
     "cluster:\n  node: {gpus: 3, interconnect: {kind: nvswitch, bandwidth: 100 GB/s}}\n";
 
-Run run_text(const std::string& rest, const std::vector<std::string>& options = {}) {
-  const WorkFolder folder;
-  folder.write("x.yaml", three + rest);
-  std::vector<std::string> arguments = {"run", "x.yaml"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  return folder.run(arguments);
+Run run_three(const std::string& rest, const std::vector<std::string>& options = {}) {
+  return run_text(three + rest, options);
 }
 
 }  // namespace
 
 TEST_CASE("Sizes are rounded down to equal parts with one warning, and points carry what is run") {
   const Run run =
-      run_text("collective: all_gather\nalgorithm: [ring, bruck]\nsize: [100 B, 1 KiB]\n", {"--json", "-"});
+      run_three("collective: all_gather\nalgorithm: [ring, bruck]\nsize: [100 B, 1 KiB]\n", {"--json", "-"});
   REQUIRE(run.exit_code == 0);
   CHECK(run.err ==
         "x.yaml:5:7: warning: size: rounded down to equal parts for 3 ranks: "
@@ -54,9 +50,9 @@ TEST_CASE("Sizes are rounded down to equal parts with one warning, and points ca
 
 TEST_CASE("busbw goes by the collective, as nccl-tests defines it") {
   const auto ratio = [](const std::string& collective) {
-    const Run run = run_text("collective: " + collective + "\nalgorithm: " +
-                                 (collective == "all_to_all" ? "direct" : "ring") + "\nsize: 3 MB\n",
-                             {"--json", "-"});
+    const Run run = run_three("collective: " + collective + "\nalgorithm: " +
+                                  (collective == "all_to_all" ? "direct" : "ring") + "\nsize: 3 MB\n",
+                              {"--json", "-"});
     REQUIRE(run.exit_code == 0);
     const Json point = Json::parse(run.out).at("points")[0];
     return point.at("busbw_gb_per_s").get<double>() / point.at("algbw_gb_per_s").get<double>();
@@ -69,10 +65,10 @@ TEST_CASE("busbw goes by the collective, as nccl-tests defines it") {
 }
 
 TEST_CASE("A root is reported, and one that does not exist is refused at its place") {
-  const Run run = run_text("collective: broadcast\nroot: 2\nalgorithm: ring\nsize: 1 MB\n", {"--json", "-"});
+  const Run run = run_three("collective: broadcast\nroot: 2\nalgorithm: ring\nsize: 1 MB\n", {"--json", "-"});
   REQUIRE(run.exit_code == 0);
   CHECK(Json::parse(run.out).at("points")[0].at("root") == 2);
-  const Run wrong = run_text("collective: broadcast\nroot: 3\nalgorithm: ring\nsize: 1 MB\n");
+  const Run wrong = run_three("collective: broadcast\nroot: 3\nalgorithm: ring\nsize: 1 MB\n");
   CHECK(wrong.exit_code == 65);
   CHECK(wrong.err ==
         "x.yaml:4:7: error: root: there is no rank 3\n"
@@ -82,7 +78,7 @@ TEST_CASE("A root is reported, and one that does not exist is refused at its pla
 }
 
 TEST_CASE("A barrier needs no size and shows its time alone") {
-  const Run run = run_text("collective: barrier\nalgorithm: bruck\n");
+  const Run run = run_three("collective: barrier\nalgorithm: bruck\n");
   CHECK(run.exit_code == 0);
   CHECK(run.err.empty());
   CHECK(run.out.find("# barrier on ") == 0);
@@ -91,14 +87,14 @@ TEST_CASE("A barrier needs no size and shows its time alone") {
 }
 
 TEST_CASE("An algorithm says that it does not do a collective, and the others still run") {
-  const Run run = run_text("collective: all_to_all\nalgorithm: [direct, ring]\nsize: 12 B\n");
+  const Run run = run_three("collective: all_to_all\nalgorithm: [direct, ring]\nsize: 12 B\n");
   CHECK(run.exit_code == 1);
   CHECK(run.out.find("\n# ring, 12 B: impossible: ring does not do all_to_all\n# 1 of 2 points ok") !=
         std::string::npos);
 }
 
 TEST_CASE("auto takes the fastest of the algorithms, and the table says which at which size") {
-  const Run run = run_text("algorithm: [auto, ring, two_shot]\nsize: [12 B, 30 MB]\n", {"--json", "-"});
+  const Run run = run_three("algorithm: [auto, ring, two_shot]\nsize: [12 B, 30 MB]\n", {"--json", "-"});
   REQUIRE(run.exit_code == 0);
   const Json points = Json::parse(run.out).at("points");
   for (const std::size_t size : {0U, 1U}) {
@@ -110,7 +106,7 @@ TEST_CASE("auto takes the fastest of the algorithms, and the table says which at
       CHECK(points[size].at("time_ps") <= points[other + size].at("time_ps"));
   }
   CHECK(points[2].at("chosen").is_null());
-  CHECK(run_text("algorithm: auto\nsize: [12 B, 30 MB]\n").out.find("\n# auto takes\n#   ") !=
+  CHECK(run_three("algorithm: auto\nsize: [12 B, 30 MB]\n").out.find("\n# auto takes\n#   ") !=
         std::string::npos);
 }
 
@@ -146,18 +142,18 @@ TEST_CASE("synthesized runs on a cluster that no algorithm was made for") {
 
 TEST_CASE("Results of sums say whether ranks and runs agree, in JSON and with --explain") {
   const std::string two_shot = "algorithm: two_shot\nsize: 12 B\n";
-  const Json numerics = Json::parse(run_text(two_shot, {"--json", "-"}).out).at("points")[0].at("numerics");
+  const Json numerics = Json::parse(run_three(two_shot, {"--json", "-"}).out).at("points")[0].at("numerics");
   CHECK(numerics.at("exact") == false);
   CHECK(numerics.at("same_on_all_ranks") == true);
   CHECK(numerics.at("repeats") == true);
   CHECK(numerics.at("error_bound").get<double>() > 0);
-  CHECK(run_text(two_shot, {"--explain"})
+  CHECK(run_three(two_shot, {"--explain"})
             .out.find("\n  numbers: float32 sum: every rank gets bitwise the same, every run the same; error "
                       "at most ") != std::string::npos);
-  CHECK(run_text(two_shot + "datatype: int32\n", {"--explain"})
+  CHECK(run_three(two_shot + "datatype: int32\n", {"--explain"})
             .out.find("\n  numbers: int32 sum: exact, in any order\n") != std::string::npos);
   const Json one_shot =
-      Json::parse(run_text("algorithm: one_shot\nsize: 12 B\n", {"--json", "-"}).out).at("points")[0];
+      Json::parse(run_three("algorithm: one_shot\nsize: 12 B\n", {"--json", "-"}).out).at("points")[0];
   CHECK(one_shot.at("numerics").at("same_on_all_ranks") == false);
 }
 

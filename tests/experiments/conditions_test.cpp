@@ -14,6 +14,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json points_of(const std::string& yaml, int exit_code = 0) {
+  return Json::parse(report_of(yaml, exit_code)).at("points");
+}
+
 // Two ranks on one switch: 1 MB each way takes 100 us.
 const std::string two = R"(
 cluster: {nodes: 2, fabric: {kind: switch, bandwidth: 10 GB/s}}
@@ -29,21 +33,6 @@ cluster: {nodes: 4, fabric: {kind: switch, bandwidth: 10 GB/s, latency: 1 us, re
 algorithm: [sharp, ring]
 size: 4 MB
 )";
-
-Run run_text(const std::string& yaml, const std::vector<std::string>& options = {}) {
-  const WorkFolder folder;
-  folder.write("x.yaml", yaml);
-  std::vector<std::string> arguments = {"run", "x.yaml"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  return folder.run(arguments);
-}
-
-Json points_of(const std::string& yaml, int exit_code = 0) {
-  const Run run = run_text(yaml, {"--json", "-"});
-  CAPTURE(run.err);
-  CHECK(run.exit_code == exit_code);
-  return Json::parse(run.out).at("points");
-}
 
 }  // namespace
 
@@ -119,6 +108,22 @@ TEST_CASE("Faults of one cable add up, however it is named") {
                            {"--set", "size=4 MB"});
   CHECK(run.exit_code == 65);
   CHECK(run.err.find("could take longer than simulated time reaches") != std::string::npos);
+}
+
+TEST_CASE("Packets: a tree has room for the latency that its links will have") {
+  const std::string yaml = R"(
+cluster: {nodes: 4, fabric: {kind: switch, bandwidth: 10 GB/s, latency: 1 us, reduction: true}}
+algorithm: sharp
+size: 4 MB
+network: packet
+)";
+  const auto time = [&yaml](const std::string& at) {
+    return points_of(yaml + "faults: [{switch: switch0, latency: 1 ms, at: " + at + "}]\n")[0]
+        .at("time_ps")
+        .get<std::int64_t>();
+  };
+  CHECK(time("10 us") <= time("0 us"));
+  CHECK(time("10 us") > 1000 * us);
 }
 
 TEST_CASE("An override takes conditions out") {

@@ -18,14 +18,6 @@ algorithm: ring
 size: 1 MiB
 )";
 
-Run run_text(const std::string& yaml, const std::vector<std::string>& options = {}) {
-  const WorkFolder folder;
-  folder.write("x.yaml", yaml);
-  std::vector<std::string> arguments = {"run", "x.yaml"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  return folder.run(arguments);
-}
-
 void check_error(const Run& run, int exit_code, const std::string& message) {
   CHECK(run.exit_code == exit_code);
   CHECK(run.out.empty());

@@ -14,22 +14,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t us = 1'000'000;
-
-Run run_text(const std::string& yaml, const std::vector<std::string>& options = {}) {
-  const WorkFolder folder;
-  folder.write("x.yaml", yaml);
-  std::vector<std::string> arguments = {"run", "x.yaml"};
-  arguments.insert(arguments.end(), options.begin(), options.end());
-  return folder.run(arguments);
-}
-
 Json points_of(const std::string& yaml, int exit_code = 0) {
-  const Run run = run_text(yaml, {"--json", "-"});
-  CAPTURE(run.err);
-  CHECK(run.exit_code == exit_code);
-  return Json::parse(run.out).at("points");
+  return Json::parse(report_of(yaml, exit_code)).at("points");
 }
+
+constexpr std::int64_t us = 1'000'000;
 
 // 1 MB over a link takes 100 us.
 const std::string four = "cluster: {nodes: 4, fabric: {kind: switch, bandwidth: 10 GB/s}}\n";
@@ -43,6 +32,26 @@ cluster:
 )";
 
 }  // namespace
+
+TEST_CASE("A job that a fault does not concern comes to its end, whatever becomes of the others") {
+  const std::string jobs = R"(jobs:
+  - {name: a, ranks: [0, 1], algorithm: ring, size: 1 MB}
+  - {name: b, ranks: [2, 3], algorithm: ring, size: 1 MB}
+  - {name: c, ranks: [0, 1], algorithm: ring, size: 1 MB, after: a}
+  - {name: d, ranks: [0, 1], algorithm: ring, size: 1 MB, after: b}
+faults: [{link: node2/gpu0 -> switch0, down: true}]
+)";
+  for (const std::string network : {"network: fluid\n", "network: packet\n"}) {
+    CAPTURE(network);
+    const Json points = points_of(four + network + jobs, 1);
+    CHECK(points[0].at("status") == "ok");
+    CHECK(points[0].at("time_ps") == points[0].at("healthy_time_ps"));
+    CHECK(points[1].at("status") == "failed");
+    CHECK(points[2].at("status") == "ok");
+    CHECK(points[2].at("job").at("start_ps") == points[0].at("job").at("finish_ps"));
+    CHECK(points[3].at("status") == "failed");
+  }
+}
 
 TEST_CASE("Jobs on the same links take twice as long, one after another begins when that is done") {
   const std::string yaml = four + R"(

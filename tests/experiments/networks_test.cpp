@@ -14,23 +14,14 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json points_of(const std::string& yaml, int exit_code = 0) {
+  return Json::parse(report_of(yaml, exit_code)).at("points");
+}
+
 Run run_in(const WorkFolder& folder, const std::vector<std::string>& options) {
   std::vector<std::string> arguments = {"run", "x.yaml"};
   arguments.insert(arguments.end(), options.begin(), options.end());
   return folder.run(arguments);
-}
-
-Run run_text(const std::string& yaml, const std::vector<std::string>& options = {}) {
-  const WorkFolder folder;
-  folder.write("x.yaml", yaml);
-  return run_in(folder, options);
-}
-
-Json points_of(const std::string& yaml, int exit_code = 0) {
-  const Run run = run_text(yaml, {"--json", "-"});
-  CAPTURE(run.err);
-  CHECK(run.exit_code == exit_code);
-  return Json::parse(run.out).at("points");
 }
 
 // 16 nodes under 4 leaves; the ring takes a step to another leaf each time.

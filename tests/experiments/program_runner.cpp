@@ -1,5 +1,7 @@
 #include "tests/experiments/program_runner.hpp"
 
+#include <doctest/doctest.h>
+
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -101,6 +103,21 @@ Run WorkFolder::run_into(const std::string& output, const std::vector<std::strin
   if (output == path_ + ".out") run.out = content_of(output);
   run.err = content_of(path_ + ".err");
   return run;
+}
+
+Run run_text(const std::string& yaml, const std::vector<std::string>& options) {
+  const WorkFolder folder;
+  folder.write("x.yaml", yaml);
+  std::vector<std::string> arguments = {"run", "x.yaml"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return folder.run(arguments);
+}
+
+std::string report_of(const std::string& yaml, int exit_code) {
+  const Run run = run_text(yaml, {"--json", "-"});
+  CAPTURE(run.err);
+  CHECK(run.exit_code == exit_code);
+  return run.out;
 }
 
 }  // namespace collsim

@@ -38,4 +38,9 @@ class WorkFolder {
   std::string path_;
 };
 
+// `collsim run x.yaml` in a folder with that file only.
+Run run_text(const std::string& yaml, const std::vector<std::string>& options = {});
+// Its report as JSON; checks that it ends with that exit code.
+std::string report_of(const std::string& yaml, int exit_code);
+
 }  // namespace collsim

@@ -350,8 +350,6 @@ TEST_SUITE("topologies") {
     CHECK(std::get<Impossible>(refused).reason == "the tree of rail 0 crosses spine0, which is down");
     group.rail = 1;
     CHECK(std::holds_alternative<AggregationPath>(worn.aggregation(group)));
-    CHECK(!topologies::dead_aggregation(topology, spec.faults, group, Instant::picoseconds(7)));
-    CHECK(topologies::dead_aggregation(topology, spec.faults, group, Instant::picoseconds(8)).has_value());
   }
 
   TEST_CASE("Nothing stated leaves the topology and the run as they are") {
