@@ -37,6 +37,24 @@ struct ExportCommand {
   std::string ranks;   // "8": on an ideal cluster
 };
 
+struct ExecuteCommand {
+  std::string file;
+  std::string device;      // "cpu" or "cuda"
+  std::string inputs;      // "exact", "random", or "both"
+  std::int64_t runs = 20;  // that are timed, of each point; 0 = values only
+  std::int64_t warmup = 5;
+  int workers = 0;       // cpu: threads; 0 = as many as this process may use
+  bool compare = false;  // with the simulation of the same
+  bool fused = false;    // receive, reduce, copy and send in one pass
+};
+
+struct CalibrateCommand {
+  std::string device;      // "cpu" or "cuda"
+  std::int64_t ranks = 0;  // 0 = cpu: 2; cuda: one a GPU, but 2 on a single one
+  std::string output;      // path of the preset, "-" = stdout
+  int workers = 0;         // as of ExecuteCommand
+};
+
 struct ListCommand {
   std::string kind;  // one of list_kinds()
   std::string name;  // of an algorithm that is shown in full; empty = all
@@ -48,6 +66,8 @@ ExitCode describe(const DescribeCommand& command, const Options& options);
 ExitCode verify(const VerifyCommand& command, const Options& options);
 ExitCode export_msccl(const ExportCommand& command, const Options& options);
 ExitCode export_nccl_tuner(const ExportCommand& command, const Options& options);
+ExitCode execute(const ExecuteCommand& command, const Options& options);
+ExitCode calibrate(const CalibrateCommand& command, const Options& options);
 ExitCode list(const ListCommand& command);
 
 std::vector<std::string> export_kinds();

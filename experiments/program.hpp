@@ -20,6 +20,7 @@ enum class ExitCode : std::uint8_t {
   usage = 2,       // a wrong option, or an output that cannot be written
   bad_input = 65,  // a diagnostic says where and why
   no_input = 66,   // an input file cannot be read
+  no_device = 69,  // a device is missing, or a call to it failed
   internal = 70,   // a bug of ours
   limit = 75,      // a limit was reached and results are partial
 };

@@ -7,7 +7,7 @@ get_property(collsim_libraries GLOBAL PROPERTY COLLSIM_LIBRARIES)
 install(TARGETS ${collsim_libraries} EXPORT collsimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT collsimTargets NAMESPACE collsim:: DESTINATION ${COLLSIM_CONFIG_DIR})
 
-foreach(folder sim topologies algorithms)
+foreach(folder sim topologies algorithms kernels)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collsim
     FILES_MATCHING PATTERN "*.hpp" PATTERN cmake EXCLUDE)
 endforeach()

@@ -13,7 +13,8 @@
 
 namespace collsim {
 
-enum class InterconnectKind { none, nvswitch, full_mesh, ring, pcie, hybrid_cube_mesh };
+// shared_memory  ranks of a node that share one device or one machine's memory: every message is a copy in it
+enum class InterconnectKind { none, nvswitch, full_mesh, ring, pcie, hybrid_cube_mesh, shared_memory };
 enum class FabricKind {
   none,
   single_switch,
@@ -67,6 +68,10 @@ struct InterconnectSpec {
   ReductionSpec reduction;
   int planes = 1;           // nvswitch: switch planes; a GPU has bandwidth / planes to each
   int gpus_per_switch = 2;  // pcie: GPUs under one PCIe switch; the switches hang under one root complex
+  // shared_memory: what all ranks of the node together can copy, and reduce. Messages, copies and reductions
+  // draw on one resource: a reduction of m bytes takes as much of it as a copy of m * total / reduce_total.
+  std::optional<Bandwidth> total;         // required of shared_memory
+  std::optional<Bandwidth> reduce_total;  // absent: as total
 };
 
 struct NicSpec {
