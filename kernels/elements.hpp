@@ -9,8 +9,9 @@
 //             number (saturating, as NCCL's types convert); NaN stays NaN.
 // Combining   float16, bfloat16 and float8 are added, multiplied and divided in float32 and rounded once;
 //             float32 in float32, float64 in float64; integers modulo 2^n. min and max give the other operand
-//             where one is NaN, and of two zeros the one that fminf/fmaxf may give. avg adds; the division by
-//             the number of ranks is its own step, at the end: floats are divided, integers cut toward zero.
+//             where one is NaN, and take -0 for less than +0. avg adds; the division by the number of ranks
+//             is its own step, at the end: floats are divided, integers cut toward zero. Which bits a NaN
+//             has that comes of combining or dividing is not said.
 #pragma once
 
 #include <cstddef>
