@@ -180,17 +180,6 @@ Json point_json(const Point& point) {
   return json;
 }
 
-// A cell with a comma, a quote or a line break is quoted, and its quotes are doubled.
-std::string csv_cell(std::string_view cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(cell);
-  std::string quoted = "\"";
-  for (const char each : cell) {
-    if (each == '"') quoted += '"';
-    quoted += each;
-  }
-  return quoted + '"';
-}
-
 std::string number_cell(const std::optional<Ratio>& ratio) {
   return ratio ? shortest_text(ratio->value()) : "";
 }
@@ -275,6 +264,16 @@ std::string json_text(const std::vector<Point>& points, std::string_view version
   for (const Point& point : points) json["points"].push_back(point_json(point));
   // A name in a message may hold bytes that are no UTF-8; they are replaced rather than an error of ours.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string csv_cell(std::string_view cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(cell);
+  std::string quoted = "\"";
+  for (const char each : cell) {
+    if (each == '"') quoted += '"';
+    quoted += each;
+  }
+  return quoted + '"';
 }
 
 std::string csv_text(const std::vector<Point>& points) {

@@ -22,5 +22,7 @@ std::string json_text(const std::vector<Point>& points, std::string_view version
 
 // RFC 4180, one row per point after a row of names. An absent value is an empty cell. Lines end in "\n".
 std::string csv_text(const std::vector<Point>& points);
+// A cell with a comma, a quote or a line break is quoted, and its quotes are doubled.
+std::string csv_cell(std::string_view cell);
 
 }  // namespace collsim
