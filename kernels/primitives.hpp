@@ -1,11 +1,14 @@
 // Primitives: what one operation costs on a backend, measured with plans that do nothing else.
 //
-// Method      Medians of repeated runs after a warm-up; buffers are cycled, so that together they are larger
-//             than the cache. A plan of k chains (one a rank) of t equal tasks, each after the one before,
-//             gives the rate of k concurrent operations; the difference between long and short chains takes
-//             away what starting and ending costs.
+// Method      Medians of repeated runs after a warm-up; places are cycled, so that together they are larger
+//             than the cache (as far as the memory and chain_max allow). A plan of k chains (one a rank) of t
+//             equal operations, each after the one before, gives the rate of k concurrent operations; the
+//             difference between long and short chains takes away what starting and ending costs.
 // Rates       Bytes of the message a second: a copy of m bytes reads m and writes m; a reduction of m bytes
 //             reads 2 m and writes m.
+// Exchange    In a collective a reduction reads what a copy has just written, part of which is still in a
+//             cache. So the rates of reductions for the simulator are not those of cold memory: they are what
+//             a copy and a reduction after it take, less the copy.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +21,14 @@
 
 namespace collsim::kernels {
 
-enum class PrimitiveKind { copy, reduce, reduce_many, fused, peer_copy };
+enum class PrimitiveKind {
+  copy,         // from the output of a rank into staging memory, on one device
+  reduce,       // output = output op staging
+  reduce_many,  // output = output op seven places of staging
+  fused,        // output and staging = output op staging
+  exchange,     // a copy into staging by one rank, then output = output op staging by the next
+  peer_copy     // a copy from one device to the next
+};
 const char* name_of(PrimitiveKind kind);  // "copy", "reduce", "reduce of 8", "reduce, copy and send", ...
 
 struct PrimitiveSample {
@@ -34,12 +44,14 @@ struct MachineCosts {
   std::string device;  // Backend::name()
   std::string description;
   std::int32_t ranks = 1;
+  int devices = 1;
   std::vector<PrimitiveSample> samples;
   Duration launch;       // an empty run: from its start to its end
-  Duration operation;    // one operation of hardly any bytes that waits for the one before
+  Duration operation;    // one operation of hardly any bytes that waits for the one before, of the same rank
+  Duration handover;     // the same, each of another rank than the one before; one rank: as operation
   Bandwidth copy_one;    // large copies by one rank
   Bandwidth copy_all;    // by all ranks at once, together
-  Bandwidth reduce_one;  // large reductions of two sources
+  Bandwidth reduce_one;  // large reductions of two sources, of which the second has just been received
   Bandwidth reduce_all;
   // Between two GPUs, where there are several.
   std::optional<Bandwidth> peer;
@@ -53,7 +65,15 @@ struct MeasureOptions {
   int runs = 9;
 };
 
-// Throws DeviceError.
+// Samples: all kinds (peer_copy only where there are several devices), sizes of sample_sizes() ascending, one
+// rank and all; copies, reductions and exchanges of bytes_large also with 2, 4, ... ranks at a time.
+// REQUIRES: ranks >= 1 and >= devices, bytes_large >= 4 KiB and a multiple of 4. Throws DeviceError.
 MachineCosts measure(Backend& backend, const MeasureOptions& options);
+
+// 4 KiB, 32 KiB, ... below bytes_large, and bytes_large.
+std::vector<std::int64_t> sample_sizes(std::int64_t bytes_large);
+
+// Operations of the longest chain.
+constexpr std::int64_t chain_max = 2048;
 
 }  // namespace collsim::kernels

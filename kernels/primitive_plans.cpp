@@ -1,0 +1,159 @@
+#include "kernels/primitive_plans.hpp"
+
+#include <utility>
+
+#include "sim/core/check.hpp"
+
+namespace collsim::kernels {
+namespace {
+
+// Streams of a rank: what it sends, and what it receives.
+constexpr std::int32_t sending = 0;
+constexpr std::int32_t receiving = 1;
+
+Plan plan_with_areas(std::int32_t ranks, std::int64_t output_bytes, std::int64_t staging_bytes) {
+  Plan plan;
+  plan.collective.kind = CollectiveKind::all_reduce;
+  plan.collective.bytes = Bytes(output_bytes);
+  plan.ranks = ranks;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    plan.areas.push_back({AreaKind::output, rank, output_bytes});
+    plan.output.push_back(rank);
+  }
+  plan.input.assign(static_cast<std::size_t>(ranks), -1);
+  plan.scratch.assign(static_cast<std::size_t>(ranks), -1);
+  for (Rank rank = 0; rank < ranks; ++rank) plan.areas.push_back({AreaKind::staging, rank, staging_bytes});
+  return plan;
+}
+
+// Builds the tasks of chains, one after the other.
+class Chains {
+ public:
+  explicit Chains(const ChainsSpec& spec)
+      : spec_(spec),
+        shape_(shape_of(spec.kind)),
+        plan_(plan_with_areas(spec.ranks, spec.slots * shape_.outputs * spec.bytes,
+                              spec.slots * shape_.stagings * spec.bytes)),
+        last_(static_cast<std::size_t>(spec.chains), -1),
+        steps_(static_cast<std::size_t>(spec.ranks) * 2, 0) {}
+
+  // Operation by operation over all chains, so that neighbours in the plan may run at a time.
+  Plan built() {
+    for (std::int64_t i = 0; i < spec_.length; ++i)
+      for (std::int32_t chain = 0; chain < spec_.chains; ++chain) add_operation(chain, i);
+    return std::move(plan_);
+  }
+
+ private:
+  using Places = std::vector<Place>;
+
+  Place output(Rank rank, std::int64_t slot, std::int32_t index = 0) const {
+    return {rank, (slot * shape_.outputs + index) * spec_.bytes};
+  }
+  Place staging(Rank rank, std::int64_t slot, std::int32_t index = 0) const {
+    return {spec_.ranks + rank, (slot * shape_.stagings + index) * spec_.bytes};
+  }
+  Rank next_on_device(Rank rank) const {
+    const Rank next = (rank + 1) % spec_.ranks;
+    return device(next) == device(rank) ? next : rank;
+  }
+  // The first rank after `rank` on another device.
+  Rank next_elsewhere(Rank rank) const {
+    for (std::int32_t step = 1; step < spec_.ranks; ++step) {
+      const Rank other = (rank + step) % spec_.ranks;
+      if (device(other) != device(rank)) return other;
+    }
+    return rank;
+  }
+  int device(Rank rank) const {
+    const auto index = static_cast<std::size_t>(rank);
+    return index < spec_.device.size() ? spec_.device[index] : 0;
+  }
+
+  void add_operation(std::int32_t chain, std::int64_t index) {
+    const auto by = spec_.around ? (chain + index) % spec_.ranks : chain;
+    const auto rank = static_cast<Rank>(by);
+    const std::int64_t slot = index % spec_.slots;
+    switch (spec_.kind) {
+      case PrimitiveKind::copy:
+        return add(chain, rank, sending, {output(rank, slot)}, {staging(rank, slot)});
+      case PrimitiveKind::peer_copy:
+        return add(chain, rank, sending, {output(rank, slot)}, {staging(next_elsewhere(rank), slot)});
+      case PrimitiveKind::reduce:
+        return add(chain, rank, receiving, {output(rank, slot), staging(rank, slot)}, {output(rank, slot)});
+      case PrimitiveKind::reduce_many: {
+        Places sources = {output(rank, slot)};
+        for (std::int32_t i = 0; i < shape_.stagings; ++i) sources.push_back(staging(rank, slot, i));
+        return add(chain, rank, receiving, sources, {output(rank, slot)});
+      }
+      case PrimitiveKind::fused:
+        return add(chain, rank, receiving, {output(rank, slot), staging(rank, slot)},
+                   {output(rank, slot), staging(rank, slot, 1)});
+      case PrimitiveKind::exchange: {
+        const Rank other = next_on_device(rank);
+        add(chain, rank, sending, {output(rank, slot)}, {staging(other, slot)});
+        const Place local = output(other, slot, 1);
+        return add(chain, other, receiving, {local, staging(other, slot)}, {local});
+      }
+    }
+  }
+
+  void add(std::int32_t chain, Rank rank, std::int32_t stream, const Places& sources,
+           const Places& destinations) {
+    Task task;
+    task.kind = TaskKind::combine;
+    task.sources = static_cast<std::uint8_t>(sources.size());
+    task.destinations = static_cast<std::uint8_t>(destinations.size());
+    task.rank = rank;
+    task.stream = stream;
+    task.step = steps_[static_cast<std::size_t>(rank * 2 + stream)]++;
+    task.first_place = static_cast<std::int32_t>(plan_.places.size());
+    plan_.places.insert(plan_.places.end(), sources.begin(), sources.end());
+    plan_.places.insert(plan_.places.end(), destinations.begin(), destinations.end());
+    task.bytes = spec_.bytes;
+    task.first_predecessor = static_cast<std::int32_t>(plan_.predecessors.size());
+    std::int32_t& last = last_[static_cast<std::size_t>(chain)];
+    task.predecessor_count = last >= 0 ? 1 : 0;
+    if (last >= 0) plan_.predecessors.push_back(last);
+    last = static_cast<std::int32_t>(plan_.tasks.size());
+    plan_.tasks.push_back(task);
+  }
+
+  const ChainsSpec& spec_;
+  PrimitiveShape shape_;
+  Plan plan_;
+  std::vector<std::int32_t> last_;   // [chain]: its last task, or -1
+  std::vector<std::int64_t> steps_;  // [rank * 2 + stream]
+};
+
+}  // namespace
+
+PrimitiveShape shape_of(PrimitiveKind kind) {
+  switch (kind) {
+    case PrimitiveKind::copy:
+    case PrimitiveKind::peer_copy:
+      return {1, 1, 1, 2};
+    case PrimitiveKind::reduce:
+      return {1, 1, 1, 3};
+    case PrimitiveKind::reduce_many:
+      return {1, sources_max - 1, 1, sources_max + 1};
+    case PrimitiveKind::fused:
+      return {1, 2, 1, 4};
+    case PrimitiveKind::exchange:
+      return {2, 1, 2, 5};
+  }
+  return {};
+}
+
+Plan chains_plan(const ChainsSpec& spec) {
+  COLLSIM_CHECK(spec.chains >= 1 && spec.chains <= spec.ranks && spec.length >= 1 && spec.slots >= 1);
+  return Chains(spec).built();
+}
+
+Plan empty_plan(std::int32_t ranks) {
+  Plan plan = plan_with_areas(ranks, 4, 4);
+  plan.tasks.emplace_back();
+  return plan;
+}
+
+}  // namespace collsim::kernels

@@ -1,0 +1,40 @@
+// Plans that do one primitive over and over (primitives.hpp); internal to kernels.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/plan.hpp"
+#include "kernels/primitives.hpp"
+
+namespace collsim::kernels {
+
+// What one operation of a kind uses.
+struct PrimitiveShape {
+  std::int32_t outputs = 1;  // places in the output of the rank
+  std::int32_t stagings = 1;
+  std::int32_t tasks = 1;
+  std::int64_t traffic = 2;  // PrimitiveSample::traffic_per_byte
+};
+PrimitiveShape shape_of(PrimitiveKind kind);
+
+struct ChainsSpec {
+  PrimitiveKind kind = PrimitiveKind::copy;
+  std::int64_t bytes = 4;
+  std::int32_t ranks = 1;         // with memory
+  std::int32_t chains = 1;        // chain c is that of rank c
+  std::int64_t length = 1;        // operations of a chain
+  std::int64_t slots = 1;         // operation i uses places i mod slots
+  bool around = false;            // operation i of a chain is rank (c + i) mod ranks'
+  std::vector<int> device = {0};  // [rank]
+};
+
+// Rank r has the area r (output) and the area ranks + r (staging).
+// REQUIRES: chains <= ranks; bytes a multiple of 4
+Plan chains_plan(const ChainsSpec& spec);
+
+// One task without work.
+Plan empty_plan(std::int32_t ranks);
+
+}  // namespace collsim::kernels
