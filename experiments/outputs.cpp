@@ -12,10 +12,13 @@
 
 namespace collsim::program {
 
-Outputs::Outputs(const Options& options) : options_(options), json_(options.json), csv_(options.csv) {
-  if (json_.is_stdout() && csv_.is_stdout()) {
+void only_one_to_stdout(const OutputFile& json, const OutputFile& csv) {
+  if (json.is_stdout() && csv.is_stdout())
     throw Stop{ExitCode::usage, "collsim: --json - and --csv - both ask for standard output\n"};
-  }
+}
+
+Outputs::Outputs(const Options& options) : options_(options), json_(options.json), csv_(options.csv) {
+  only_one_to_stdout(json_, csv_);
 }
 
 // Sizes of one algorithm warn alike: each warning is said once.

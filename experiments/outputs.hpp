@@ -14,6 +14,9 @@
 
 namespace collsim::program {
 
+// Throws Stop where both ask for stdout.
+void only_one_to_stdout(const OutputFile& json, const OutputFile& csv);
+
 class Outputs {
  public:
   // Opens the files that are asked for. Throws Stop where one cannot be written, or where both ask for
