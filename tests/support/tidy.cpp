@@ -233,7 +233,7 @@ Findings check_functions(const SourceFile& file) {
 
 namespace {
 
-enum class Where { everywhere, libraries, headers, time_deciding };
+enum class Where { everywhere, libraries, simulating, headers, time_deciding };
 
 struct BannedWord {
   const char* word;
@@ -250,7 +250,7 @@ constexpr BannedWord banned_words[] = {
      "its numbers differ between libraries; use Random::below"},
     {"system_clock", Where::everywhere, "a result must not depend on the date; time a run with steady_clock"},
     {"high_resolution_clock", Where::everywhere, "it may go backwards; use steady_clock"},
-    {"steady_clock", Where::libraries, "only the program measures wall time"},
+    {"steady_clock", Where::simulating, "only the program and the kernels measure wall time"},
     {"using namespace", Where::headers, "name what is used"},
     {"assert(", Where::everywhere, "use COLLSIM_CHECK of sim/core/check.hpp, which is always on"},
     {"exit(", Where::libraries, "return what happened; only the program ends"},
@@ -267,6 +267,8 @@ bool applies(Where where, std::string_view path) {
       return true;
     case Where::libraries:
       return in("sim/") || in("algorithms/") || in("topologies/") || in("kernels/");
+    case Where::simulating:
+      return applies(Where::libraries, path) && !in("kernels/");
     case Where::headers:
       return is_header(path);
     case Where::time_deciding:
