@@ -4,7 +4,7 @@
 //            partial sums all fit the datatype's precision, powers of two for products; integers that wrap
 //            are full-range (modulo 2^n is exact). Results are compared bit by bit. What is guaranteed, and
 //            how likely one element shows a contribution that is missing or there twice: values_rows.hpp
-//            (for sums of floats it is certain up to 16 ranks in float8_e5m2, 32 in float8_e4m3, 512 in
+//            (for sums of floats it is certain up to 14 ranks in float8_e5m2, 30 in float8_e4m3, 510 in
 //            bfloat16). The idea is that of nccl-tests' verifiable inputs.
 //   random   Floats drawn from the seed, from 1/4 to 1 and from -1 to -1/4 (prod: near 1 and -1), are summed,
 //            averaged or multiplied; results are compared with a reference of at least float64, within the

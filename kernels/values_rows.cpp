@@ -144,10 +144,11 @@ std::int64_t Rows::share(Rank rank, std::int64_t row, std::int64_t limit, std::i
   return place < positive + negative ? -1 : 0;
 }
 
-// Of sums. A quarter of what is exact, so that different sums have different averages.
+// Of sums. One below what is exact, so that a term that is there twice does not round away; where there is
+// room, a quarter of it, so that different sums have different averages.
 std::int64_t Rows::term(Rank rank, std::int64_t row) const {
   const std::int64_t limit = format_of(datatype_).integer_max();
-  return share(rank, row, limit, limit / 4 / ranks_);
+  return share(rank, row, limit - 1, limit / 4 / ranks_);
 }
 
 std::int64_t Rows::exponent(Rank rank, std::int64_t row) const {

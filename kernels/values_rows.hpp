@@ -5,10 +5,10 @@
 // a table, however many ranks there are. Internal to kernels.
 //
 // Exact, for any subset of the ranks, so in every order and grouping, with a rounding after each step or not:
-//   sum of floats       Integers; the positive ones of a row sum to at most 2^p, the negative ones to at
-//                       least -2^p, with p bits of significand. Up to 2 * 2^p ranks (float8_e5m2 16,
-//                       float8_e4m3 32, bfloat16 512, float16 4096) none is 0. Above, at least 2^p of them
-//                       are not, drawn anew for each row.
+//   sum of floats       Integers; the positive ones of a row sum to less than 2^p, the negative ones to more
+//                       than -2^p, with p bits of significand. Up to 2 * (2^p - 1) ranks (float8_e5m2 14,
+//                       float8_e4m3 30, bfloat16 510, float16 4094) none is 0. Above, at least 2^p - 1 of
+//                       them are not, drawn anew for each row.
 //   avg of floats       As sum, then one division.
 //   prod of floats      Powers of two with signs; exponents as the integers of sum, within those of normal
 //                       numbers. Above twice as many ranks (float8_e4m3 12, float16 and float8_e5m2 28,
@@ -22,7 +22,7 @@
 // Inputs and results have no negative zero and no NaN.
 //
 // A single element shows that one contribution is missing, or is there twice, with this probability:
-//   sum                 1 where none is 0 (see above), else at least 2^p / N
+//   sum                 1 where none is 0 (see above), else at least (2^p - 1) / N
 //   prod                1 where no exponent is 0; integers 1; else more than 1/2
 //   avg of floats       as sum up to 2^p / 4 ranks; above, the division may round two sums to one number
 //   avg of integers     1 up to sqrt(max) ranks, else about max / N^2; 0 above max (int8: 127), where every
