@@ -1,14 +1,18 @@
 #include "kernels/plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernels/plan_draft.hpp"
+#include "kernels/plan_passes.hpp"
 #include "sim/model/contract.hpp"
 #include "sim/model/dataflow.hpp"
 
 namespace collsim::kernels {
 namespace {
+
+constexpr std::size_t numbers_max = std::numeric_limits<std::int32_t>::max();
 
 // Operations of all streams whose program exists; stops counting beyond tasks_max.
 std::int64_t operations_of(const Schedule& schedule) {
@@ -75,7 +79,7 @@ std::int64_t scratch_bytes(const Layout& layout) {
   return offset_of(layout, Chunk{Buffer::scratch, layout.scratch_regions() - 1, layout.scratch_blocks(), 0});
 }
 
-std::variant<Plan, NoPlan> plan_of(const Schedule& schedule, const PlanOptions&) {
+std::variant<Plan, NoPlan> plan_of(const Schedule& schedule, const PlanOptions& options) {
   if (auto problem = Contract(schedule).problem())
     return no_plan({ProofFailure{-1, -1, -1, *std::move(problem)}}, false);
   if (operations_of(schedule) > tasks_max)
@@ -88,7 +92,17 @@ std::variant<Plan, NoPlan> plan_of(const Schedule& schedule, const PlanOptions&)
     return no_plan(graph.failures(), graph.too_large() && graph.failures().size() == 1);
   auto made = draft_of(schedule, graph);
   if (auto* none = std::get_if<NoPlan>(&made)) return std::move(*none);
-  return finish(std::get<Draft>(std::move(made)), graph);
+  Draft draft = std::get<Draft>(std::move(made));
+  if (options.direct || options.fused) {
+    PlanPasses passes(draft, schedule.layout);
+    if (options.direct) passes.direct();
+    if (options.fused) passes.fuse();
+    passes.rebuild();
+  }
+  if (std::max(draft.plan.predecessors.size(), draft.plan.places.size()) > numbers_max)
+    return no_plan(
+        {ProofFailure{-1, -1, -1, "its tasks have more predecessors or places than can be numbered"}}, true);
+  return finish(std::move(draft), graph);
 }
 
 }  // namespace collsim::kernels

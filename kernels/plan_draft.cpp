@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "sim/model/contract.hpp"
@@ -423,13 +421,6 @@ std::variant<Draft, NoPlan> draft_of(const Schedule& schedule, const DataflowGra
     return none;
   }
   recorder.divide();
-  constexpr std::size_t numbers_max = std::numeric_limits<std::int32_t>::max();
-  if (draft.plan.predecessors.size() > numbers_max || draft.plan.places.size() > numbers_max) {
-    none.too_large = true;
-    none.failures.push_back(
-        ProofFailure{-1, -1, -1, "its tasks have more predecessors or places than a plan can number"});
-    return none;
-  }
   return draft;
 }
 
