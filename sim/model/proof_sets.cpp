@@ -4,23 +4,12 @@
 #include <utility>
 
 #include "sim/model/contract.hpp"
+#include "sim/model/contributions.hpp"
 
 namespace collsim {
 namespace {
 
 constexpr std::int64_t entries_max = std::int64_t{1} << 24;
-constexpr std::size_t names_max = 5;  // contributions named in one list of a text
-
-// How often the contribution of (rank, cell) is in a sum. From undefined_from on, cells are what lay in cell
-// - undefined_from before anyone had written it.
-constexpr std::int64_t undefined_from = std::int64_t{1} << 40;
-struct Entry {
-  Rank rank;
-  std::int64_t cell;
-  std::int64_t count;
-  auto key() const { return std::pair(rank, cell); }
-};
-using Contributions = std::vector<Entry>;  // sorted by key
 
 Contributions sum(const Contributions& a, const Contributions& b) {
   Contributions result;
@@ -33,7 +22,7 @@ Contributions sum(const Contributions& a, const Contributions& b) {
     } else if (left == a.end() || right->key() < left->key()) {
       result.push_back(*right++);
     } else {
-      result.push_back(Entry{left->rank, left->cell, left->count + right->count});
+      result.push_back(Contribution{left->rank, left->cell, left->count + right->count});
       ++left, ++right;
     }
   }
@@ -117,10 +106,8 @@ class SetMemory {
   }
 
  private:
-  // What a cell holds before anyone has written it; `holds`: contributions lie there.
-  Entry before(Rank rank, std::int64_t cell, bool holds) const {
-    const bool given = holds && cell < output_cells_ && contract_.gives(rank, cell);
-    return Entry{rank, given ? cell : cell + undefined_from, 1};
+  Contribution before(Rank rank, std::int64_t cell, bool holds) const {
+    return held_before(contract_, output_cells_, rank, cell, holds);
   }
   std::int64_t place(const Chunk& chunk) const {
     return (chunk.buffer == Buffer::scratch ? output_cells_ + std::int64_t{chunk.region} * scratch_blocks_
@@ -143,69 +130,6 @@ class SetMemory {
   std::vector<std::vector<Contributions>> messages_;
   std::vector<std::size_t> free_;
 };
-
-Chunk chunk_of(const Layout& layout, std::int64_t cell) {
-  Chunk chunk;
-  std::int32_t blocks = layout.blocks();
-  if (cell >= layout.cells()) {
-    chunk.buffer = Buffer::scratch;
-    cell -= layout.cells();
-    blocks = layout.scratch_blocks();
-  }
-  chunk.region = static_cast<std::int32_t>(cell / blocks);
-  chunk.block = static_cast<std::int32_t>(cell % blocks);
-  return chunk;
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < names_max; ++i) text += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > names_max) text += " and " + std::to_string(names.size() - names_max) + " more";
-  return text;
-}
-
-// What the rank must hold in the cell.
-Contributions wanted(const Contract& contract, Rank rank, std::int64_t cell, std::int32_t ranks) {
-  Contributions result;
-  if (contract.wants(rank, cell) == Contract::Wants::copy) {
-    const Contract::Origin origin = contract.origin(rank, cell);
-    result.push_back(Entry{origin.rank, origin.cell, 1});
-  } else {
-    for (Rank other = 0; other < ranks; ++other) result.push_back(Entry{other, cell, 1});
-  }
-  return result;
-}
-
-// "rank 5", or with the cell where that is another one.
-std::string name_of(const Layout& layout, const Entry& entry, std::int64_t cell) {
-  const std::string rank = "rank " + std::to_string(entry.rank);
-  if (entry.cell == cell) return rank;
-  if (entry.cell < undefined_from) return text_of(chunk_of(layout, entry.cell)) + " of " + rank;
-  return "what was in " + text_of(chunk_of(layout, entry.cell - undefined_from)) + " of " + rank + " before";
-}
-
-// "holds rank 1 twice and lacks rank 5"
-std::string difference(const Layout& layout, const Contributions& found, const Contributions& wanted,
-                       std::int64_t cell) {
-  const auto has = [](const Contributions& set, const Entry& entry) {
-    return std::any_of(set.begin(), set.end(),
-                       [&](const Entry& other) { return other.key() == entry.key(); });
-  };
-  std::vector<std::string> surplus;
-  for (const Entry& entry : found) {
-    if (entry.count == 1 && has(wanted, entry)) continue;
-    std::string name = name_of(layout, entry, cell);
-    if (entry.count == 2) name += " twice";
-    if (entry.count > 2) name += " " + std::to_string(entry.count) + " times";
-    surplus.push_back(name);
-  }
-  std::vector<std::string> missing;
-  for (const Entry& entry : wanted)
-    if (!has(found, entry)) missing.push_back(name_of(layout, entry, cell));
-  std::string text = surplus.empty() ? "" : "holds " + list_of(surplus);
-  if (!missing.empty()) text += (text.empty() ? "lacks " : " and lacks ") + list_of(missing);
-  return text;
-}
 
 }  // namespace
 
@@ -233,14 +157,14 @@ void explain(const DataflowGraph& graph, const std::vector<WrongCell>& wrong, bo
   for (const WrongCell& item : wrong) {
     const bool known = traced[static_cast<std::size_t>(item.cell)] >= 0;
     const std::string found =
-        known ? difference(layout, memory.result(item.rank, item.cell),
-                           wanted(contract, item.rank, item.cell, schedule.ranks), item.cell)
+        known ? difference_of(layout, memory.result(item.rank, item.cell),
+                              wanted_in(contract, item.rank, item.cell, schedule.ranks), item.cell)
               : "holds a wrong sum";
     const bool written = item.writer.stream >= 0;
     failures.push_back(ProofFailure{
         item.rank, written ? graph.local_number(item.writer.stream) : -1,
         written ? std::int64_t{item.writer.index} : -1,
-        "rank " + std::to_string(item.rank) + ": " + text_of(chunk_of(layout, item.cell)) + " " + found});
+        "rank " + std::to_string(item.rank) + ": " + text_of_cell(layout, item.cell) + " " + found});
   }
 }
 
