@@ -147,29 +147,39 @@ void Values::expect(Rank rank, std::int64_t cell, std::int64_t begin, std::span<
 }
 
 std::vector<std::byte> Values::before(Rank rank, Buffer buffer) const {
-  COLLSIM_CHECK(buffer == Buffer::input || buffer == Buffer::output);
   const Layout& layout = schedule_.layout;
-  std::vector<std::byte> result(size(layout.offset_bytes(layout.regions() - 1, layout.blocks())), pattern());
+  std::vector<std::byte> result(size(layout.offset_bytes(layout.regions() - 1, layout.blocks())));
+  write_before(rank, buffer, result);
+  return result;
+}
+
+void Values::write_before(Rank rank, Buffer buffer, std::span<std::byte> whole) const {
+  COLLSIM_CHECK(buffer == Buffer::input || buffer == Buffer::output);
   const std::vector<std::byte> table = contract_.sums() ? table_of(rank) : std::vector<std::byte>();
   const bool holds_inputs = (buffer == Buffer::output) == schedule_.in_place;
-  for (std::int64_t cell = 0; cell < layout.cells(); ++cell) {
+  for (std::int64_t cell = 0; cell < schedule_.layout.cells(); ++cell) {
     const Run run = run_of(cell);
-    const std::span<std::byte> out(result.data() + run.begin, size(run.end - run.begin));
+    const std::span<std::byte> out = whole.subspan(size(run.begin), size(run.end - run.begin));
     if (holds_inputs && contract_.gives(rank, cell)) {
       if (contract_.sums())
         look_up(table, run.begin, out);
       else
         random_bytes(key_of(rank), run.begin, out);
     } else if (buffer == Buffer::output && contract_.wants(rank, cell) != Contract::Wants::nothing) {
-      if (kind() == InputKind::random) {
-        std::fill(out.begin(), out.end(), std::byte{0xff});  // a NaN in every format
-        continue;
-      }
-      expect(rank, cell, 0, out);
-      for (std::byte& each : out) each = ~each;
+      poison(rank, cell, out);
+    } else {
+      std::fill(out.begin(), out.end(), pattern());
     }
   }
-  return result;
+}
+
+void Values::poison(Rank rank, std::int64_t cell, std::span<std::byte> out) const {
+  if (kind() == InputKind::random) {
+    std::fill(out.begin(), out.end(), std::byte{0xff});  // a NaN in every format
+    return;
+  }
+  expect(rank, cell, 0, out);
+  for (std::byte& each : out) each = ~each;
 }
 
 void Values::check(Rank rank, std::span<const std::byte> output, ValueReport& report) const {
@@ -270,47 +280,51 @@ void upload(Execution& execution, std::int32_t area, std::span<const std::byte> 
   if (!data.empty()) execution.upload(area, 0, data);
 }
 
-std::vector<std::byte> downloaded(Execution& execution, const Plan& plan, std::int32_t area) {
-  std::vector<std::byte> data(size(plan.areas[size(area)].bytes));
+void download(Execution& execution, const Plan& plan, std::int32_t area, std::vector<std::byte>& data) {
+  data.resize(size(plan.areas[size(area)].bytes));
   if (!data.empty()) execution.download(area, 0, data);
-  return data;
+}
+
+void upload_before(Execution& execution, const Plan& plan, const Values& values, Rank rank, Buffer buffer,
+                   std::vector<std::byte>& data) {
+  const std::int32_t area = (buffer == Buffer::input ? plan.input : plan.output)[size(rank)];
+  if (area < 0) return;
+  data.resize(size(plan.areas[size(area)].bytes));
+  values.write_before(rank, buffer, data);
+  upload(execution, area, data);
 }
 
 }  // namespace
 
 void fill(Execution& execution, const Plan& plan, const Values& values) {
+  std::vector<std::byte> data;
   for (Rank rank = 0; rank < plan.ranks; ++rank) {
-    upload(execution, plan.output[size(rank)], values.before(rank, Buffer::output));
-    const std::int32_t input = plan.input[size(rank)];
-    if (input >= 0) upload(execution, input, values.before(rank, Buffer::input));
+    upload_before(execution, plan, values, rank, Buffer::output, data);
+    upload_before(execution, plan, values, rank, Buffer::input, data);
   }
-  std::vector<std::byte> pattern;
   for (std::size_t area = 0; area < plan.areas.size(); ++area) {
     if (plan.areas[area].kind != AreaKind::scratch && plan.areas[area].kind != AreaKind::staging) continue;
-    pattern.resize(std::max(pattern.size(), size(plan.areas[area].bytes)), values.pattern());
-    upload(execution, static_cast<std::int32_t>(area),
-           std::span<const std::byte>(pattern).first(size(plan.areas[area].bytes)));
+    data.assign(size(plan.areas[area].bytes), values.pattern());
+    upload(execution, static_cast<std::int32_t>(area), data);
   }
 }
 
 ValueReport check(Execution& execution, const Plan& plan, const Values& values) {
   ValueReport report;
   const int width = element_bytes(plan.collective.datatype);
+  std::vector<std::byte> data;
   std::vector<std::byte> first;  // the output of rank 0: whom the others must agree with
   for (Rank rank = 0; rank < plan.ranks; ++rank) {
-    std::vector<std::byte> output = downloaded(execution, plan, plan.output[size(rank)]);
+    std::vector<std::byte>& output = rank == 0 ? first : data;
+    download(execution, plan, plan.output[size(rank)], output);
     values.check(rank, output, report);
-    if (rank == 0)
-      first = std::move(output);
-    else
-      report.unlike_ranks += values.unlike(0, first, rank, output);
+    if (rank > 0) report.unlike_ranks += values.unlike(0, first, rank, output);
   }
-  first.clear();
-  first.shrink_to_fit();
   for (Rank rank = 0; rank < plan.ranks; ++rank) {
     if (plan.input[size(rank)] < 0) continue;
-    report.input_changed += unlike_elements(downloaded(execution, plan, plan.input[size(rank)]),
-                                            values.before(rank, Buffer::input), width);
+    download(execution, plan, plan.input[size(rank)], data);
+    values.write_before(rank, Buffer::input, first);
+    report.input_changed += unlike_elements(data, first, width);
   }
   report.breaches = execution.breaches();
   return report;

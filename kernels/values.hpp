@@ -75,6 +75,8 @@ class Values {
 
   // What a rank holds in the whole of a buffer before a run. REQUIRES: buffer is input or output
   std::vector<std::byte> before(Rank rank, Buffer buffer) const;
+  // The same into memory that is there: the whole buffer.
+  void write_before(Rank rank, Buffer buffer, std::span<std::byte> whole) const;
   // Compares a whole output. Adds to `report`.
   void check(Rank rank, std::span<const std::byte> output, ValueReport& report) const;
 
@@ -96,6 +98,7 @@ class Values {
   void look_up(std::span<const std::byte> table, std::int64_t begin, std::span<std::byte> out) const;
   std::uint64_t key_of(Rank rank) const;
   void expect(Rank rank, std::int64_t cell, std::int64_t begin, std::span<std::byte> out) const;
+  void poison(Rank rank, std::int64_t cell, std::span<std::byte> out) const;
   void check_bits(Rank rank, std::int64_t cell, std::span<const std::byte> found, ValueReport& report) const;
   void check_bounds(Rank rank, std::int64_t cell, std::span<const std::byte> found,
                     ValueReport& report) const;
