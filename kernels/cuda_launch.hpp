@@ -1,5 +1,5 @@
-// Launches of the combine kernel, without a CUDA type. Only where COLLSIM_HAS_CUDA is defined; internal to
-// kernels.
+// Launches of the combine kernel, without a CUDA type. Internal to kernels. launch_combine and launch_divide
+// exist only where COLLSIM_HAS_CUDA is defined.
 //
 // Errors      DeviceError (failed) with the call, its file and line.
 #pragma once

@@ -8,8 +8,9 @@
 //
 // A kernel takes elements from memory, widens them to what they are accumulated in, combines, and narrows the
 // result once. Rounding, NaN and saturation are those of elements.hpp; every narrowed NaN is the one with all
-// bits set but the sign. On the device the conversions are the processor's own where it gives the same bits
-// (cuda_fp16.h, cuda_bf16.h, cuda_fp8.h; tests/kernels/cuda_headers_test.cpp compares their host versions).
+// bits set but the sign. On the device the conversions are the processor's own where it gives the same bits:
+// those instructions that cuda_fp16.h, cuda_bf16.h and cuda_fp8.h use (tests/kernels/cuda_headers_test.cpp
+// compares what these headers do on the host).
 //
 // Sources     IEEE 754-2019; OCP 8-bit Floating Point Specification (OFP8) 1.0. min and max are 754's
 //             minimumNumber and maximumNumber, which are what PTX's min and max do.
@@ -72,6 +73,8 @@ COLLSIM_HOST_DEVICE inline To with_bits_of(const From& from) {
 template <class Narrow>
 COLLSIM_HOST_DEVICE inline float widened_by_bits(Narrow element) {
   constexpr int shift = 23 - Narrow::mantissa_bits;
+  if constexpr (Narrow::exponent_bits == 8)
+    return with_bits_of<float>(static_cast<std::uint32_t>(element.bits) << shift);
   constexpr std::uint32_t scale_bits = static_cast<std::uint32_t>(127 + 127 - Narrow::bias) << 23;
   const std::uint32_t all = element.bits;
   const std::uint32_t size = all & Narrow::nan;
@@ -125,19 +128,86 @@ COLLSIM_HOST_DEVICE inline Narrow narrowed_by_bits(Wide value) {
 // To what is accumulated in, and back.
 template <class T>
 COLLSIM_HOST_DEVICE inline Accumulator<T> widened(T element) {
-  if constexpr (is_narrow<T>) {
-    return widened_by_bits(element);
-  } else {
+  if constexpr (!is_narrow<T>) {
     return element;
+  } else {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Float8E5M2>) {
+      // float8_e5m2 is the upper half of a float16.
+      const auto half = static_cast<unsigned short>(element.bits << (16 - 8 * sizeof(T)));
+      float value;
+      asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+      return value;
+    } else {
+      return widened_by_bits(element);
+    }
+#else
+    return widened_by_bits(element);
+#endif
   }
 }
+#ifdef __CUDA_ARCH__
+#define COLLSIM_CONVERTS_BFLOAT16 (__CUDA_ARCH__ >= 800)
+#define COLLSIM_CONVERTS_FLOAT8 (__CUDA_ARCH__ >= 890)
+#else
+#define COLLSIM_CONVERTS_BFLOAT16 false
+#define COLLSIM_CONVERTS_FLOAT8 false
+#endif
 template <class T>
 COLLSIM_HOST_DEVICE inline T narrowed(Accumulator<T> value) {
-  if constexpr (is_narrow<T>) {
-    return narrowed_by_bits<T>(value);
-  } else {
+  if constexpr (!is_narrow<T>) {
     return value;
+  } else {
+#ifdef __CUDA_ARCH__
+    unsigned short bits = 0;
+    if constexpr (std::is_same_v<T, Float16>) {
+      asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+      return T{bits};
+    } else if constexpr (std::is_same_v<T, BFloat16> && COLLSIM_CONVERTS_BFLOAT16) {
+      asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+      return T{bits};
+    } else {
+      return narrowed_by_bits<T>(value);
+    }
+#else
+    return narrowed_by_bits<T>(value);
+#endif
   }
+}
+
+// Two neighbours at a time: devices from Ada on convert float8 in pairs.
+template <class T>
+COLLSIM_HOST_DEVICE inline void widen_two(const T* from, Accumulator<T>* to) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, Float8E4M3> && COLLSIM_CONVERTS_FLOAT8) {
+    const auto both = static_cast<unsigned short>(from[0].bits | from[1].bits << 8);
+    asm("{.reg .b32 halves; .reg .b16 low, high; cvt.rn.f16x2.e4m3x2 halves, %2; mov.b32 {low, high}, halves;"
+        " cvt.f32.f16 %0, low; cvt.f32.f16 %1, high;}"
+        : "=f"(to[0]), "=f"(to[1])
+        : "h"(both));
+    return;
+  }
+#endif
+  to[0] = widened(from[0]);
+  to[1] = widened(from[1]);
+}
+template <class T>
+COLLSIM_HOST_DEVICE inline void narrow_two(const Accumulator<T>* from, T* to) {
+#ifdef __CUDA_ARCH__
+  if constexpr (is_narrow<T> && sizeof(T) == 1 && COLLSIM_CONVERTS_FLOAT8) {
+    unsigned short both = 0;
+    if constexpr (std::is_same_v<T, Float8E4M3>) {
+      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %2, %1;" : "=h"(both) : "f"(from[0]), "f"(from[1]));
+    } else {
+      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %2, %1;" : "=h"(both) : "f"(from[0]), "f"(from[1]));
+    }
+    to[0] = T{static_cast<std::uint8_t>(both & 0xffU)};
+    to[1] = T{static_cast<std::uint8_t>(both >> 8)};
+    return;
+  }
+#endif
+  to[0] = narrowed<T>(from[0]);
+  to[1] = narrowed<T>(from[1]);
 }
 
 namespace detail {
@@ -150,6 +220,9 @@ COLLSIM_HOST_DEVICE inline bool negative(Float value) {
 template <class A>
 COLLSIM_HOST_DEVICE inline A smaller(A a, A b) {
   if constexpr (std::is_floating_point_v<A>) {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<A, float>) return fminf(a, b);  // PTX min: +0 is larger than -0
+#endif
     if (a == b) return negative(a) ? a : b;
     return a < b || b != b ? a : b;
   } else {
@@ -159,6 +232,9 @@ COLLSIM_HOST_DEVICE inline A smaller(A a, A b) {
 template <class A>
 COLLSIM_HOST_DEVICE inline A larger(A a, A b) {
   if constexpr (std::is_floating_point_v<A>) {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<A, float>) return fmaxf(a, b);
+#endif
     if (a == b) return negative(a) ? b : a;
     return a > b || b != b ? a : b;
   } else {
