@@ -109,7 +109,7 @@ function(collsim_cuda_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   target_compile_definitions(${target} PRIVATE COLLSIM_HAS_CUDA)
   target_link_libraries(${target} PRIVATE CUDA::cudart_static)
-  set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF)
+  # CMake 3.25 does not know that nvcc has C++20 (CUDA_STANDARD), so the option is given by name.
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow>)
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow>")
 endfunction()
