@@ -87,11 +87,13 @@ class Builder {
     lay_interiors();
     lay_nic_cables();
     lay_fabric();
+    lay_memories();
     Topology::Parts parts;
     parts.name = topology_name(cluster_);
     parts.placement = placement_of(cluster_);
     parts.gpu = groups_[0].node.gpu;
     parts.node_gpus = unlike_gpus(groups_);
+    parts.node_memories = memories_;
     parts.some_nodes_reduce = std::any_of(groups_.begin(), groups_.end(), [](const NodeGroup& group) {
       return group.node.interconnect.reduction.enabled;
     });
@@ -99,7 +101,8 @@ class Builder {
     parts.vertex_names = vertex_names(cluster_, wiring_, sites_.get());
     parts.cuts = cuts();
     parts.latency_max = latency_max();
-    parts.routes = std::make_shared<const ComposedRoutes>(layout_, interiors_, fabric(), cluster_.routing);
+    parts.routes = std::make_shared<const ComposedRoutes>(layout_, interiors_, fabric(), cluster_.routing,
+                                                          memory_links());
     parts.aggregations = aggregations();
     parts.translations = translations_of(cluster_, tree_.get());
     parts.vertices = std::move(wiring_.vertices);
@@ -202,6 +205,27 @@ class Builder {
     return std::make_shared<FatTree>(tree_shape(cluster_.fabric, endpoints.count()), endpoints, choice_);
   }
 
+  void lay_memories() {
+    const bool any = std::any_of(interiors_.begin(), interiors_.end(), [](const auto& interior) {
+      return interior != nullptr && interior->has_memory();
+    });
+    if (!any) return;
+    memories_.resize(static_cast<std::size_t>(layout_.nodes()));
+    for (std::int32_t n = 0; n < layout_.nodes(); ++n) {
+      const std::size_t group = layout_.group_of_node(n);
+      if (interiors_[group] == nullptr || !interiors_[group]->has_memory()) continue;
+      const InterconnectSpec& spec = groups_[group].node.interconnect;
+      const VertexId in = layout_.first_switch(n);
+      memories_[static_cast<std::size_t>(n)] = {wiring_.add_link(in, after(in, 1), {*spec.total, Duration()}),
+                                                *spec.total, spec.reduce_total.value_or(*spec.total)};
+    }
+  }
+  std::vector<LinkId> memory_links() const {
+    std::vector<LinkId> links;
+    for (const SharedMemory& memory : memories_) links.push_back(memory.link);
+    return links;
+  }
+
   CableSpec fabric_cable() const { return {cluster_.fabric.bandwidth, cluster_.fabric.latency}; }
   // Nodes that are one GPU, all of them without or all of them with one NIC, are points of the network.
   bool has_routers() const {
@@ -225,6 +249,7 @@ class Builder {
     for (const NodeGroup& group : groups_) input.nic_bandwidth.push_back(group.node.nics.bandwidth);
     input.fabric_bandwidth = cluster_.fabric.bandwidth;
     input.uses_fabric = uses_fabric();
+    input.memories = &memories_;
     return cuts_of(input, has_fabric() ? fabric()->groupings() : std::vector<Grouping>());
   }
 
@@ -247,6 +272,7 @@ class Builder {
       const Duration to_point = to_fabric() + (has_routers() ? cluster_.fabric.latency : Duration());
       return to_point * 2 + attached_->point_latency_max(fabric_cable());
     }
+    if (!uses_fabric() && !memories_.empty()) return interiors_[0]->latency_max();
     const std::size_t links =
         uses_fabric() ? wiring_.links.size() : static_cast<std::size_t>(2 * layout_.interior_cables());
     const Graph graph(wiring_.vertices.size(), std::span(wiring_.links).first(links));
@@ -328,6 +354,7 @@ class Builder {
   NodeLayout layout_;
   Wiring wiring_;
   std::vector<std::shared_ptr<const Interior>> interiors_;  // [group]; null: no interconnect
+  std::vector<SharedMemory> memories_;                      // [node]; empty: none has one
   std::shared_ptr<AttachedFabric> attached_;
   std::shared_ptr<FatTree> tree_;  // of the only site
   std::shared_ptr<Sites> sites_;

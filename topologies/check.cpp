@@ -107,6 +107,22 @@ Finding check_planes(const InterconnectSpec& spec, const std::string& interconne
                     "fewer planes"};
 }
 
+// What a shared memory has beside links.
+Finding check_memory(const InterconnectSpec& spec, const std::string& key) {
+  const std::string what = "the memory that the ranks of a node share";
+  if (spec.kind == InterconnectKind::shared_memory) {
+    if (Finding finding = usable(key + ".total", what, spec.total.value_or(Bandwidth()))) return finding;
+    return spec.reduce_total ? usable(key + ".reduce_total", what, *spec.reduce_total) : std::nullopt;
+  }
+  for (const auto& [name, given] :
+       {std::pair{".total", spec.total.has_value()}, {".reduce_total", spec.reduce_total.has_value()}})
+    if (given)
+      return BuildError{
+          key + name, std::string("an interconnect of kind ") + name_of(spec.kind) + " has no shared memory",
+          std::string(name).substr(1) + " only with kind shared_memory"};
+  return std::nullopt;
+}
+
 Finding check_interconnect(const NodeSpec& node, const std::string& node_key) {
   const InterconnectSpec& spec = node.interconnect;
   const std::string key = node_key + ".interconnect";
@@ -124,6 +140,7 @@ Finding check_interconnect(const NodeSpec& node, const std::string& node_key) {
         positive(key + ".gpus_per_switch", "the number of GPUs under a PCIe switch", spec.gpus_per_switch);
   return first_of(usable(key + ".bandwidth", what, spec.bandwidth),
                   not_negative(key + ".latency", what, spec.latency), check_planes(spec, key), per_switch,
+                  check_memory(spec, key),
                   check_reduction(spec.reduction, key + ".reduction", spec.kind == InterconnectKind::nvswitch,
                                   name_of(spec.kind), "reduction only with kind nvswitch"));
 }
@@ -411,6 +428,7 @@ Int128 interior_cables(const NodeSpec& node) {
       return pairs(node.gpus);
     case InterconnectKind::none:
       return 0;
+    case InterconnectKind::shared_memory:
     case InterconnectKind::ring:
     case InterconnectKind::pcie:
     case InterconnectKind::hybrid_cube_mesh:

@@ -9,8 +9,13 @@ namespace collsim::topologies {
 
 ComposedRoutes::ComposedRoutes(const NodeLayout& layout,
                                std::vector<std::shared_ptr<const Interior>> interiors,
-                               std::shared_ptr<const Fabric> fabric, const RoutingSpec& routing)
-    : layout_(layout), interiors_(std::move(interiors)), fabric_(std::move(fabric)), routing_(routing) {
+                               std::shared_ptr<const Fabric> fabric, const RoutingSpec& routing,
+                               std::vector<LinkId> memories)
+    : layout_(layout),
+      interiors_(std::move(interiors)),
+      fabric_(std::move(fabric)),
+      memories_(std::move(memories)),
+      routing_(routing) {
   COLLSIM_CHECK(interiors_.size() == layout_.groups().size());
 }
 
@@ -63,13 +68,21 @@ std::int32_t ComposedRoutes::route_count(Rank source, Rank target, std::int32_t)
   return std::max(interior_count(way), fabric_count(way));
 }
 
+void ComposedRoutes::append_interior(const Way& way, const Flow& flow, std::int32_t number,
+                                     std::vector<LinkId>& links) const {
+  const auto begin = static_cast<std::ptrdiff_t>(links.size());
+  interiors_[way.from.group]->numbered_route(layout_.first_cable(way.from.node), way.from.gpu, way.relay.gpu,
+                                             flow, number, links);
+  if (memories_.empty()) return;
+  const LinkId memory = memories_[static_cast<std::size_t>(way.from.node)];
+  if (memory.exists()) links.insert(links.begin() + begin + 1, memory);
+}
+
 void ComposedRoutes::numbered_route(Rank source, Rank target, std::int32_t channel, std::int32_t number,
                                     std::vector<LinkId>& links) const {
   const Flow flow{source, target, channel};
   const Way way = this->way(source, target);
-  if (way.from.gpu != way.relay.gpu)
-    interiors_[way.from.group]->numbered_route(layout_.first_cable(way.from.node), way.from.gpu,
-                                               way.relay.gpu, flow, number % interior_count(way), links);
+  if (way.from.gpu != way.relay.gpu) append_interior(way, flow, number % interior_count(way), links);
   if (way.is_inside) return;
   const Rank sender = source + (way.relay.gpu - way.from.gpu);
   if (parts(way.from).nics > 0) links.push_back(forward(layout_.nic_cable(sender, way.relay.group)));

@@ -22,9 +22,11 @@ namespace collsim::topologies {
 class ComposedRoutes final : public RouteRule {
  public:
   // interiors[g]: of the nodes of group g of the layout; null: they have no interconnect. `fabric` may be
-  // null where no message needs one.
+  // null where no message needs one. memories[n]: the link through the memory of node n, which need not exist
+  // (Interior::has_memory); may be empty.
   ComposedRoutes(const NodeLayout& layout, std::vector<std::shared_ptr<const Interior>> interiors,
-                 std::shared_ptr<const Fabric> fabric, const RoutingSpec& routing);
+                 std::shared_ptr<const Fabric> fabric, const RoutingSpec& routing,
+                 std::vector<LinkId> memories);
 
   void route(Rank source, Rank target, std::int32_t channel, std::vector<LinkId>& links) const override;
   Spreading spreading() const override;
@@ -43,12 +45,15 @@ class ComposedRoutes final : public RouteRule {
   Way way(Rank source, Rank target) const;
   NodeLayout::Place relay(const NodeLayout::Place& from, const NodeLayout::Place& to) const;
   const NodeParts& parts(const NodeLayout::Place& place) const { return layout_.groups()[place.group].each; }
+  void append_interior(const Way& way, const Flow& flow, std::int32_t number,
+                       std::vector<LinkId>& links) const;
   std::int32_t interior_count(const Way& way) const;
   std::int32_t fabric_count(const Way& way) const;
 
   NodeLayout layout_;
   std::vector<std::shared_ptr<const Interior>> interiors_;
   std::shared_ptr<const Fabric> fabric_;
+  std::vector<LinkId> memories_;  // [node]
   RoutingSpec routing_;
 };
 

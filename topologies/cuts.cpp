@@ -85,6 +85,41 @@ Cut rank_cut(const CutInput& input) {
   return *cut_from("rank", std::vector<std::int64_t>(ranks, 1), {exits(*input.wiring, links, labels, ranks)});
 }
 
+// Single ranks again, where memories let less through than the links of the ranks.
+std::optional<Cut> memory_cut(const CutInput& input, const Cut& by_links) {
+  const std::vector<SharedMemory>& memories = *input.memories;
+  if (memories.empty()) return std::nullopt;
+  const auto ranks = static_cast<std::size_t>(input.layout->ranks());
+  std::vector<Int128> into(ranks, 0);    // the memory of its node
+  std::vector<Int128> beside(ranks, 0);  // over a NIC, or whatever else leaves the GPU
+  for (const Link& link : input.wiring->links) {
+    if (link.source.value >= ranks) continue;
+    const Vertex& target = input.wiring->vertices[link.target.value];
+    if (target.kind == VertexKind::nic && !input.uses_fabric) continue;
+    const bool inside = target.kind == VertexKind::node_switch &&
+                        memories[static_cast<std::size_t>(target.node)].link.exists();
+    (inside ? into : beside)[link.source.value] += link.bandwidth.bytes_per_second();
+  }
+  std::vector<Int128> through(memories.size(), 0);  // what all ranks of each node together may bring
+  Cut cut = by_links;
+  cut.name = "memory";
+  Int128 total = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto node = static_cast<std::size_t>(input.wiring->vertices[rank].node);
+    through[node] += into[rank];
+    if (memories[node].link.exists())
+      into[rank] = std::min(into[rank], Int128{memories[node].total.bytes_per_second()});
+    cut.smallest_exit = std::min(cut.smallest_exit, into[rank] + beside[rank]);
+    total += beside[rank];
+  }
+  for (std::size_t node = 0; node < memories.size(); ++node)
+    if (memories[node].link.exists())
+      total += std::min(through[node], Int128{memories[node].total.bytes_per_second()});
+  cut.total_exit = std::min(cut.total_exit, total);
+  const bool says_more = cut.total_exit < by_links.total_exit || cut.smallest_exit < by_links.smallest_exit;
+  return says_more ? std::optional(cut) : std::nullopt;
+}
+
 // The NICs of a node, of group `group`, that belong to the inside of the smallest cut around it: those that
 // their GPUs can bring more than the fabric can take.
 std::vector<bool> nics_inside(const CutInput& input, std::size_t group) {
@@ -144,6 +179,7 @@ std::optional<Cut> grouping_cut(const CutInput& input, const Grouping& grouping)
 std::vector<Cut> cuts_of(const CutInput& input, const std::vector<Grouping>& groupings) {
   if (input.layout->ranks() < 2) return {};
   std::vector<Cut> result = {rank_cut(input)};
+  if (const std::optional<Cut> cut = memory_cut(input, result.front())) result.push_back(*cut);
   if (!input.uses_fabric || input.layout->nodes() < 2) return result;
   for (const Grouping& grouping : groupings)
     if (const std::optional<Cut> cut = grouping_cut(input, grouping)) result.push_back(*cut);

@@ -133,8 +133,16 @@ Packing pack(const Topology& topology, const ForestArcs& arcs, const FlowLimit& 
 
 FlowLimit larger(const FlowLimit& a, const FlowLimit& b) { return a > b ? a : b; }
 
-// The tightest cut where no switch reduces.
-FlowLimit tightest(const Topology& topology, CollectiveKind kind, Rank root) {
+// All ranks' bytes through the memories that they share, which no cut in two sees.
+FlowLimit memory_limit(const Topology& topology, CollectiveKind kind) {
+  for (const Cut& cut : topology.cuts())
+    if (cut.name == "memory")
+      return {(kind == CollectiveKind::all_reduce ? 2 : 1) * (cut.groups - 1), 1, cut.total_exit};
+  return {};
+}
+
+// The tightest cut by flows where no switch reduces.
+FlowLimit tightest_by_flow(const Topology& topology, CollectiveKind kind, Rank root) {
   FlowNetwork forward(topology, Terminals::ranks, FlowDirection::forward);
   FlowNetwork backward(topology, Terminals::ranks, FlowDirection::backward);
   std::int32_t ignored = 0;
@@ -151,6 +159,10 @@ FlowLimit tightest(const Topology& topology, CollectiveKind kind, Rank root) {
       return larger(partition_limit(forward, ignored),
                     larger(broadcast_limit(forward, 0, ignored), broadcast_limit(backward, 0, ignored)));
   }
+}
+
+FlowLimit tightest(const Topology& topology, CollectiveKind kind, Rank root) {
+  return larger(tightest_by_flow(topology, kind, root), memory_limit(topology, kind));
 }
 
 std::optional<TreeUse> use_of(CollectiveKind kind) {

@@ -136,6 +136,30 @@ class PcieTree final : public Interior {
   CableSpec cable_;
 };
 
+// A memory that all GPUs write to and read from: a cable of a GPU is its link into it and the one out of it.
+class SharedMemoryNode final : public Interior {
+ public:
+  explicit SharedMemoryNode(const NodeSpec& node)
+      : gpus_(node.gpus), cable_{node.interconnect.bandwidth, node.interconnect.latency} {}
+
+  std::vector<std::int32_t> switch_indices() const override { return {0, 1}; }
+  void lay(VertexId gpu, VertexId node_switch, Wiring& wiring) const override {
+    for (int g = 0; g < gpus_; ++g)
+      wiring.add_loop(after(gpu, g), node_switch, after(node_switch, 1), cable_);
+  }
+  bool has_memory() const override { return true; }
+  void route(Cable first, std::int32_t source, std::int32_t target, const Flow&,
+             std::vector<LinkId>& links) const override {
+    links.push_back(forward(first + source));
+    links.push_back(backward(first + target));
+  }
+  Duration latency_max() const override { return cable_.latency * 2; }
+
+ private:
+  int gpus_;
+  CableSpec cable_;
+};
+
 }  // namespace
 
 std::unique_ptr<Interior> make_interior(const NodeSpec& node, const Choice& cluster_choice) {
@@ -151,6 +175,8 @@ std::unique_ptr<Interior> make_interior(const NodeSpec& node, const Choice& clus
       return std::make_unique<PcieTree>(node);
     case InterconnectKind::hybrid_cube_mesh:
       return make_cube_mesh(node.interconnect, choice);
+    case InterconnectKind::shared_memory:
+      return std::make_unique<SharedMemoryNode>(node);
     case InterconnectKind::none:
       break;
   }

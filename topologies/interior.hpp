@@ -19,6 +19,9 @@ class Interior {
   virtual std::vector<std::int32_t> switch_indices() const = 0;
   // Lays the cables of one node whose first GPU and first switch are given.
   virtual void lay(VertexId gpu, VertexId node_switch, Wiring& wiring) const = 0;
+  // Whether one link more leads from the node's first switch to its second, through which every route goes
+  // after its first link. The caller lays it, and puts it into routes.
+  virtual bool has_memory() const { return false; }
   // Appends the links from GPU `source` to another GPU `target` of the node whose first cable is given.
   virtual void route(Cable first, std::int32_t source, std::int32_t target, const Flow& flow,
                      std::vector<LinkId>& links) const = 0;

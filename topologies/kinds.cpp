@@ -19,6 +19,8 @@ std::string_view summary_of(InterconnectKind kind) {
       return "GPUs under PCIe switches under one root complex";
     case InterconnectKind::hybrid_cube_mesh:
       return "the 8 GPUs of a DGX-1 with V100: single and double NVLinks, six a GPU";
+    case InterconnectKind::shared_memory:
+      return "ranks share one device or one machine's memory, which messages and local work draw on";
   }
   return {};
 }
@@ -57,7 +59,8 @@ std::vector<KindInfo> kinds() {
   std::vector<KindInfo> result;
   for (const InterconnectKind kind :
        {InterconnectKind::nvswitch, InterconnectKind::full_mesh, InterconnectKind::ring,
-        InterconnectKind::pcie, InterconnectKind::hybrid_cube_mesh, InterconnectKind::none})
+        InterconnectKind::pcie, InterconnectKind::hybrid_cube_mesh, InterconnectKind::shared_memory,
+        InterconnectKind::none})
     result.push_back({name_of(kind), "cluster.node.interconnect.kind", summary_of(kind)});
   for (const FabricKind kind :
        {FabricKind::single_switch, FabricKind::fat_tree, FabricKind::rail_fat_tree, FabricKind::torus,

@@ -57,6 +57,7 @@ GpuRings node_rings(InterconnectKind kind, std::int32_t gpus) {
   switch (kind) {
     case InterconnectKind::none:
     case InterconnectKind::nvswitch:
+    case InterconnectKind::shared_memory:
       return {};
     case InterconnectKind::pcie:
       return {in_order};

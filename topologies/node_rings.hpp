@@ -5,7 +5,8 @@
 //   hybrid_cube_mesh  6; rings that share a pair of parallel NVLinks differ in parity, so that taking the
 //                     parallel link by channel keeps them apart
 //   pcie              1, in order
-// Empty on a switch, where every order is as good, and where GPUs have no interconnect.
+// Empty on a switch and in a shared memory, where every order is as good, and where GPUs have no
+// interconnect.
 #pragma once
 
 #include <cstdint>

@@ -31,11 +31,17 @@ bool has_plain_routes(const ClusterSpec& cluster, const FatTree* tree) {
 bool has_plain_nodes(const ClusterSpec& cluster) {
   const InterconnectSpec& interconnect = cluster.node.interconnect;
   return interconnect.kind == InterconnectKind::none ||
+         interconnect.kind == InterconnectKind::shared_memory ||
          (interconnect.kind == InterconnectKind::nvswitch && interconnect.planes == 1);
 }
 
+// Every GPU has the same links to the same switches.
+bool is_star(InterconnectKind kind) {
+  return kind == InterconnectKind::nvswitch || kind == InterconnectKind::shared_memory;
+}
+
 bool rotates(const ClusterSpec& cluster, const FatTree* tree) {
-  if (cluster.nodes == 1) return cluster.node.interconnect.kind == InterconnectKind::nvswitch;
+  if (cluster.nodes == 1) return is_star(cluster.node.interconnect.kind);
   return cluster.node.gpus == 1 && cluster.node.nics.count <= 1 && tree != nullptr &&
          tree->shape().levels == 1;
 }
@@ -43,7 +49,7 @@ bool rotates(const ClusterSpec& cluster, const FatTree* tree) {
 bool is_made_of_bits(const ClusterSpec& cluster, const FatTree* tree) {
   const NodeSpec& node = cluster.node;
   if (!is_power_of_two(cluster.nodes) || !is_power_of_two(node.gpus)) return false;
-  if (cluster.nodes == 1) return node.interconnect.kind == InterconnectKind::nvswitch;
+  if (cluster.nodes == 1) return is_star(node.interconnect.kind);
   if (tree == nullptr) return false;
   if (node.nics.count > 0 && (!is_power_of_two(node.nics.count) || node.nics.count > node.gpus)) return false;
   const FatTreeShape& shape = tree->shape();

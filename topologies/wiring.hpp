@@ -1,5 +1,6 @@
 // Wiring: the vertices and cables of a cluster while it is being built.
 //
+// Links are laid cable by cable, those that lead one way only after all cables.
 // Cable c is the two links 2c (from `a` to `b`) and 2c + 1 (back), so route rules compute link ids from the
 // order in which cables were laid and store no table.
 #pragma once
@@ -36,6 +37,16 @@ struct Wiring {
   void add_cable(VertexId a, VertexId b, const CableSpec& cable) {
     links.push_back({a, b, cable.bandwidth, cable.latency});
     links.push_back({b, a, cable.bandwidth, cable.latency});
+  }
+  // The two links of a GPU through two switches, which count as a cable: from a to b, and from c to a.
+  void add_loop(VertexId a, VertexId b, VertexId c, const CableSpec& cable) {
+    links.push_back({a, b, cable.bandwidth, cable.latency});
+    links.push_back({c, a, cable.bandwidth, cable.latency});
+  }
+  // Leads one way only. REQUIRES: no cable is laid any more
+  LinkId add_link(VertexId from, VertexId to, const CableSpec& cable) {
+    links.push_back({from, to, cable.bandwidth, cable.latency});
+    return LinkId(static_cast<std::uint32_t>(links.size() - 1));
   }
 };
 

@@ -23,8 +23,8 @@ ReductionSpec reduction_from(const Value& value) {
 
 InterconnectSpec interconnect_from(const Value& value) {
   using Kind = InterconnectKind;
-  static constexpr std::array kinds = {Kind::none, Kind::nvswitch, Kind::full_mesh,
-                                       Kind::ring, Kind::pcie,     Kind::hybrid_cube_mesh};
+  static constexpr std::array kinds = {Kind::none, Kind::nvswitch,         Kind::full_mesh,    Kind::ring,
+                                       Kind::pcie, Kind::hybrid_cube_mesh, Kind::shared_memory};
   InterconnectSpec spec;
   spec.kind = kind_of(value["kind"], kinds, Kind::none);
   spec.bandwidth = bandwidth_of(value["bandwidth"]);
@@ -32,6 +32,9 @@ InterconnectSpec interconnect_from(const Value& value) {
   spec.reduction = reduction_from(value["reduction"]);
   spec.planes = int_of(value["planes"]);
   spec.gpus_per_switch = int_of(value["gpus_per_switch"]);
+  if (spec.kind != Kind::shared_memory) return spec;
+  spec.total = optional_bandwidth(value["total"]);
+  spec.reduce_total = optional_bandwidth(value["reduce_total"]);
   return spec;
 }
 

@@ -75,6 +75,8 @@ std::int64_t smallest_bandwidth(const Experiment& experiment) {
   int planes = 1;
   for (const NodeSpec* node : nodes_of(cluster)) {
     take(node->interconnect.bandwidth);
+    take(node->interconnect.total);
+    take(node->interconnect.reduce_total);
     take(node->nics.bandwidth);
     for (const auto& rate :
          {node->interconnect.reduction.bandwidth, node->gpu.reduce_bandwidth, node->gpu.copy_bandwidth})

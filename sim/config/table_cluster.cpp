@@ -25,7 +25,8 @@ std::vector<std::string> interconnect_kinds() {
   std::vector<std::string> names;
   for (const InterconnectKind kind :
        {InterconnectKind::nvswitch, InterconnectKind::full_mesh, InterconnectKind::ring,
-        InterconnectKind::pcie, InterconnectKind::hybrid_cube_mesh, InterconnectKind::none})
+        InterconnectKind::pcie, InterconnectKind::hybrid_cube_mesh, InterconnectKind::shared_memory,
+        InterconnectKind::none})
     names.emplace_back(name_of(kind));
   return names;
 }
@@ -50,13 +51,23 @@ Key interconnect_table() {
   return table(
       "interconnect", "the links between the GPUs of a node",
       {required(choice("kind", interconnect_kinds(), "how the GPUs of a node are joined")),
-       needed_by(bandwidth("bandwidth", "of one link in one direction; nvswitch: of a GPU to the switches"),
+       needed_by(bandwidth("bandwidth",
+                           "of one link in one direction; nvswitch: of a GPU to the switches; "
+                           "shared_memory: of a rank into the memory, and out of it"),
                  linked),
        used_by(duration("latency", "of one link in one direction"), linked), reduction({"nvswitch"}),
        used_by(with_default(integer("planes", 1, 1 << 10, "switch planes that share a GPU's bandwidth"), "1"),
                {"nvswitch"}),
        used_by(with_default(integer("gpus_per_switch", 1, 1 << 10, "GPUs under one PCIe switch"), "2"),
-               {"pcie"})});
+               {"pcie"}),
+       needed_by(bandwidth("total",
+                           "bytes per second that all ranks of the node together can copy, messages and "
+                           "local work together"),
+                 {"shared_memory"}),
+       used_by(bandwidth("reduce_total",
+                         "bytes per second that all ranks of the node together can reduce; "
+                         "default: as total"),
+               {"shared_memory"})});
 }
 
 Key node_table() {

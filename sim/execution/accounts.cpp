@@ -24,10 +24,13 @@ void Executor::add_accounts() {
   }
   for (StreamId id = 0; id < streams_.size(); ++id) {
     const Instance::Stream& stream = instance_.streams[id];
-    if (local_.reduce[id] != none)
-      alone_rate_[local_.reduce[id]] = instance_.resources[stream.reduce_unit].capacity;
-    if (local_.copy[id] != none)
-      alone_rate_[local_.copy[id]] = instance_.resources[stream.copy_unit].capacity;
+    const std::uint32_t memory = draws(id) ? instance_.memories[stream.memory].resource : none;
+    const auto alone = [&](std::uint32_t unit) {
+      if (unit == none || memory == none) return instance_.resources[std::min(unit, memory)].capacity;
+      return std::min(instance_.resources[unit].capacity, instance_.resources[memory].capacity);
+    };
+    if (local_.reduce[id] != none) alone_rate_[local_.reduce[id]] = alone(stream.reduce_unit);
+    if (local_.copy[id] != none) alone_rate_[local_.copy[id]] = alone(stream.copy_unit);
   }
   if (transport_) message_start_.resize(connections_.size() + groups_.size());
   in_flight_.resize(connections_.size());

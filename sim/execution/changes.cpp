@@ -99,7 +99,7 @@ void Executor::change_link(std::uint32_t number) {
       down.reset();
     else if (!down)
       down = now_;
-    if (!transport_) network_.set_capacity(resource, *change.bandwidth, now_);
+    if (!transport_ || is_memory(resource)) network_.set_capacity(resource, *change.bandwidth, now_);
   }
   if (transport_) transport_->change_link(change, now_);
   const auto [first, last] = entries_of(instance_.latency_changes, number);
@@ -144,6 +144,12 @@ Duration Executor::jitter(ConnectionId id, std::int64_t number) const {
   const Instance::Connection& facts = instance_.connections[id];
   return jitter_of(conditions_,
                    {instance_.streams[facts.sender].job, facts.source, facts.target, facts.channel, number});
+}
+
+// Whether local work draws on the link.
+bool Executor::is_memory(ResourceId resource) const {
+  return std::any_of(instance_.memories.begin(), instance_.memories.end(),
+                     [&](const Instance::Memory& memory) { return memory.resource == resource; });
 }
 
 // ---------------------------------------------------------------- routes
@@ -215,35 +221,46 @@ void Executor::change_gpu(const GpuChange& change) {
   gpus_[change.gpu] = instance_.gpus[change.gpu].changes[change.number].second;
   for (ResourceId id = 0; id < instance_.resources.size(); ++id)
     if (const Instance::Resource& unit = instance_.resources[id]; unit.gpu == change.gpu)
-      network_.set_capacity(id, unit_bandwidth(gpus_[change.gpu], unit.copies), now_);
+      network_.set_capacity(id, unit_bandwidth(instance_, gpus_[change.gpu], unit.copies, unit.memory), now_);
 }
 
 // The flow of a stream's reductions; none where they take no time now.
 FlowId Executor::reduction_of(StreamId id) const {
-  return gpu_changes_.empty() || gpu_of(id).reduce_bandwidth ? local_.reduce[id] : none;
+  return gpu_changes_.empty() || draws(id) || gpu_of(id).reduce_bandwidth ? local_.reduce[id] : none;
 }
 
 FlowId Executor::copy_of(StreamId id) const {
-  return gpu_changes_.empty() || gpu_of(id).copy_bandwidth ? local_.copy[id] : none;
+  return gpu_changes_.empty() || draws(id) || gpu_of(id).copy_bandwidth ? local_.copy[id] : none;
 }
 
 // ---------------------------------------------------------------- the end
 
-// The first link that carries nothing and holds a message or an aggregation.
+// Whether a copy or a reduction of the stream drains.
+bool Executor::works_locally(StreamId id) const {
+  const Stream& stream = streams_[id];
+  if (stream.phase != Phase::draining) return false;
+  const OperationKind kind = instance_.programs.operations[stream.operation].kind;
+  return kind == OperationKind::copy || kind == OperationKind::reduce ||
+         kind == OperationKind::receive_reduce;
+}
+
+// The first link that carries nothing and holds a message, an aggregation or local work.
 void Executor::find_down_link(Outcome& outcome) const {
   const auto down = [this](ResourceId id) { return id < down_since_.size() && down_since_[id].has_value(); };
   ResourceId found = none;
-  const auto look = [&](const auto& user) {
-    for (std::uint32_t hop = user.first_hop; hop < user.hop_end; ++hop) {
-      const ResourceId id = instance_.hops[hop].resource;
-      if (down(id) && (found == none || instance_.resources[id].link < instance_.resources[found].link))
-        found = id;
-    }
+  const auto look_at = [&](ResourceId id) {
+    if (down(id) && (found == none || instance_.resources[id].link < instance_.resources[found].link))
+      found = id;
   };
+  const auto look = [&](const auto& user) {
+    for (std::uint32_t hop = user.first_hop; hop < user.hop_end; ++hop) look_at(instance_.hops[hop].resource);
+  };
+  for (StreamId id = 0; id < streams_.size() && !instance_.memories.empty(); ++id)
+    if (draws(id) && works_locally(id)) look_at(instance_.memories[instance_.streams[id].memory].resource);
   if (transport_) {
     const std::optional<LinkId> link = transport_->down_link();
     for (ResourceId id = 0; link && id < instance_.resources.size(); ++id)
-      if (down(id) && instance_.resources[id].link == *link) found = id;
+      if (instance_.resources[id].link == *link) look_at(id);
   } else {
     for (ConnectionId id = 0; id < connections_.size(); ++id)
       if (is_draining(id)) look(way_of(id));

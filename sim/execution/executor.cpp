@@ -227,7 +227,7 @@ bool Executor::step(StreamId id) {
       return step_receive(id, stream, operation);
     case OperationKind::copy:
     case OperationKind::reduce:
-      return step_local(id, stream, operation);
+      return step_local(id, operation);
     case OperationKind::aggregate:
       return step_aggregate(id, stream, operation);
     case OperationKind::collect:
@@ -431,8 +431,7 @@ bool Executor::step_receive(StreamId id, Stream& stream, const CompiledOperation
   }
   if (stream.phase == Phase::begin) --connections_[number].arrived;
   if (!overhead_paid(id, stream, gpu_of(id).receive_overhead)) return false;
-  if (operation.kind == OperationKind::receive_reduce &&
-      start_local(stream, reduction_of(id), message_size(id, operation)))
+  if (operation.kind == OperationKind::receive_reduce && start_local(id, false, message_size(id, operation)))
     return false;
   release_slot(number, id);
   complete(id);
@@ -471,17 +470,17 @@ void Executor::slot_freed(ConnectionId id) {
 // ---------------------------------------------------------------- local work
 
 // Whether local work of the stream has been started that takes time.
-bool Executor::start_local(Stream& stream, FlowId flow, Bytes size) {
+bool Executor::start_local(StreamId id, bool copies, Bytes size) {
+  const FlowId flow = copies ? copy_of(id) : reduction_of(id);
   if (flow == none || size == Bytes(0)) return false;
-  stream.phase = Phase::draining;
+  streams_[id].phase = Phase::draining;
   if (options_.explain) drain_start_[flow] = now_;
-  network_.start(flow, size);
+  network_.start(flow, instance_.local_size(instance_.streams[id], copies, size));
   return true;
 }
 
-bool Executor::step_local(StreamId id, Stream& stream, const CompiledOperation& operation) {
-  const FlowId flow = operation.kind == OperationKind::copy ? copy_of(id) : reduction_of(id);
-  if (start_local(stream, flow, message_size(id, operation))) return false;
+bool Executor::step_local(StreamId id, const CompiledOperation& operation) {
+  if (start_local(id, operation.kind == OperationKind::copy, message_size(id, operation))) return false;
   complete(id);
   return true;
 }
@@ -490,8 +489,12 @@ void Executor::local_work_drained(std::uint32_t index) {
   const StreamId id = local_.owner[index];
   const Stream& stream = streams_[id];
   const CompiledOperation& operation = instance_.programs.operations[stream.operation];
-  if (options_.explain)
-    account_drain(id, local_.first + index, message_size(id, operation), &Chain::reduction);
+  if (options_.explain) {
+    const bool copies = operation.kind == OperationKind::copy;
+    const Bytes size = message_size(id, operation);
+    account_drain(id, local_.first + index, instance_.local_size(instance_.streams[id], copies, size),
+                  &Chain::reduction);
+  }
   if (operation.kind == OperationKind::receive_reduce)
     release_slot(instance_.receive_from[stream.peers + static_cast<std::uint32_t>(operation.peer)], id);
   complete(id);

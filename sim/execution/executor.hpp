@@ -140,12 +140,12 @@ class Executor {
   bool step(StreamId id);
   bool step_send(StreamId id, Stream& stream, const CompiledOperation& operation);
   bool step_receive(StreamId id, Stream& stream, const CompiledOperation& operation);
-  bool step_local(StreamId id, Stream& stream, const CompiledOperation& operation);
+  bool step_local(StreamId id, const CompiledOperation& operation);
   bool step_aggregate(StreamId id, Stream& stream, const CompiledOperation& operation);
   bool step_collect(StreamId id, Stream& stream, const CompiledOperation& operation);
   bool dependencies_met(StreamId id, Stream& stream, const CompiledOperation& operation);
   bool overhead_paid(StreamId id, Stream& stream, Duration overhead);
-  bool start_local(Stream& stream, FlowId flow, Bytes size);
+  bool start_local(StreamId id, bool copies, Bytes size);
   void complete(StreamId id);
   void wake_waiters(StreamId id, Stream& stream);
   void next_operation(Stream& stream);
@@ -180,6 +180,9 @@ class Executor {
   const GpuSpec& gpu_of(StreamId id) const { return gpus_[one_gpu_ ? 0 : instance_.streams[id].gpu]; }
   FlowId reduction_of(StreamId id) const;
   FlowId copy_of(StreamId id) const;
+  bool draws(StreamId id) const { return instance_.streams[id].memory != none; }
+  bool is_memory(ResourceId resource) const;
+  bool works_locally(StreamId id) const;
   ConnectionId connection_of(FlowId flow) const { return flow_owner_.empty() ? flow : flow_owner_[flow]; }
   void message_drained(ConnectionId id);
   void start_by_transport(ConnectionId id, Bytes size);

@@ -66,15 +66,23 @@ LocalFlows add_flows(FluidNetwork& network, const Instance& instance, bool messa
   local.first = static_cast<FlowId>(count);
   local.reduce.assign(instance.streams.size(), Instance::none);
   local.copy.assign(instance.streams.size(), Instance::none);
+  Uses route;
   const auto add = [&](std::uint32_t id, ResourceId unit) {
-    const FluidNetwork::Use use[] = {{unit, instance.streams[id].unit_weight}};
+    const Instance::Stream& stream = instance.streams[id];
+    const bool shares = stream.memory != Instance::none;
+    route.clear();
+    if (unit != Instance::none) route.push_back({unit, stream.unit_weight});
+    if (shares) route.push_back({instance.memories[stream.memory].resource, stream.memory_weight});
+    if (route.empty()) return Instance::none;
     local.owner.push_back(id);
-    return network.add_flow(use, std::nullopt, (std::uint64_t{1} << 34) + id);
+    return network.add_flow(route, std::nullopt, (std::uint64_t{1} << 34) + id,
+                            shares ? instance.shares_unit : 1);
   };
   for (std::uint32_t id = 0; id < instance.streams.size(); ++id) {
     const Instance::Stream& stream = instance.streams[id];
-    if (stream.reduce_unit != Instance::none) local.reduce[id] = add(id, stream.reduce_unit);
-    if (stream.copy_unit != Instance::none) local.copy[id] = add(id, stream.copy_unit);
+    const CompiledProgram& program = instance.programs.programs[stream.program];
+    if (program.reduces) local.reduce[id] = add(id, stream.reduce_unit);
+    if (program.copies) local.copy[id] = add(id, stream.copy_unit);
   }
   local.first_background = static_cast<FlowId>(count + local.owner.size());
   if (messages) add_background(network, instance);

@@ -12,7 +12,7 @@
 namespace collsim {
 
 struct LocalFlows {
-  std::vector<FlowId> reduce;  // [stream], Instance::none where reductions take no time
+  std::vector<FlowId> reduce;  // [stream], Instance::none where reductions take no time or there are none
   std::vector<FlowId> copy;
   std::vector<std::uint32_t> owner;  // [flow - first]: stream
   FlowId first = 0;

@@ -13,7 +13,19 @@ namespace collsim {
 namespace {
 
 // Kinds of edges; a label is kind + kinds * slot.
-enum : std::uint32_t { sends, receives, depends, depended, posts, belongs, uses, reduces, copies, kinds };
+enum : std::uint32_t {
+  sends,
+  receives,
+  depends,
+  depended,
+  posts,
+  belongs,
+  uses,
+  reduces,
+  copies,
+  draws,
+  kinds
+};
 
 // The instance as a graph: streams, then connections, members, groups, background flows, resources.
 class InstanceGraph {
@@ -74,7 +86,7 @@ class InstanceGraph {
       const bool unit = !resource.link.exists();
       const std::uint64_t own = resource.changes && !unit ? id + 1 : 0;
       result.push_back(hash({5, static_cast<std::uint64_t>(resource.capacity.bytes_per_second()), unit, own,
-                             resource.gpu, resource.copies}));
+                             resource.gpu, resource.copies, terms(resource.memory)}));
     }
     return result;
   }
@@ -104,9 +116,24 @@ class InstanceGraph {
   }
 
  private:
-  static bool alike(const Instance::Resource& a, const Instance::Resource& b) {
+  // Of a memory that local work draws on: what a reduction is as bytes copied.
+  std::uint64_t terms(std::uint32_t memory) const {
+    if (memory == Instance::none) return 0;
+    const SharedMemory& shared = instance_.memories[memory].terms;
+    return hash({static_cast<std::uint64_t>(shared.total.bytes_per_second()),
+                 static_cast<std::uint64_t>(shared.reduce_total.bytes_per_second())});
+  }
+  bool same_terms(std::uint32_t a, std::uint32_t b) const {
+    if (a == Instance::none || b == Instance::none) return a == b;
+    const SharedMemory& one = instance_.memories[a].terms;
+    const SharedMemory& other = instance_.memories[b].terms;
+    return one.total == other.total && one.reduce_total == other.reduce_total;
+  }
+
+  bool alike(const Instance::Resource& a, const Instance::Resource& b) const {
     if (!a.link.exists() || !b.link.exists())
-      return !a.link.exists() && !b.link.exists() && a.gpu == b.gpu && a.copies == b.copies;
+      return !a.link.exists() && !b.link.exists() && a.gpu == b.gpu && a.copies == b.copies &&
+             same_terms(a.memory, b.memory);
     return a.capacity == b.capacity && !a.changes && !b.changes;
   }
   static bool alike(const Instance::Group& a, const Instance::Group& b) {
@@ -116,7 +143,7 @@ class InstanceGraph {
   }
   bool alike(const Instance::Stream& a, const Instance::Stream& b) const {
     if (a.program != b.program || a.job != b.job || a.base_count != b.base_count || a.gpu != b.gpu ||
-        a.skew != b.skew)
+        a.skew != b.skew || !same_terms(a.memory, b.memory))
       return false;
     const CompiledProgram& program = instance_.programs.programs[a.program];
     if (program.uniform) return true;
@@ -160,7 +187,7 @@ class InstanceGraph {
       for (auto base = stream.bases; base < stream.bases + stream.base_count; ++base)
         sizes = hash({sizes, static_cast<std::uint64_t>(instance_.bases[base])});
     return hash({1, stream.program, stream.job, sizes, stream.gpu,
-                 static_cast<std::uint64_t>(stream.skew.picoseconds())});
+                 static_cast<std::uint64_t>(stream.skew.picoseconds()), terms(stream.memory)});
   }
 
   std::uint64_t colour(const Instance::Group& group) const {
@@ -190,6 +217,8 @@ class InstanceGraph {
               posts + kinds * slot);
       if (stream.reduce_unit != Instance::none) visit(id, resource(stream.reduce_unit), reduces, reduces);
       if (stream.copy_unit != Instance::none) visit(id, resource(stream.copy_unit), copies, copies);
+      if (stream.memory != Instance::none)
+        visit(id, resource(instance_.memories[stream.memory].resource), draws, draws);
     }
     for (std::uint32_t id = 0; id < instance_.members.size(); ++id)
       visit(member(id), group(instance_.members[id].group), belongs, belongs);
@@ -252,7 +281,11 @@ class Quotient {
     folded_.programs = whole.programs;
     folded_.gpus = whole.gpus;
     folded_.shares_unit = whole.shares_unit;
-    for (const std::uint32_t id : resources_.first) folded_.resources.push_back(whole.resources[id]);
+    for (const std::uint32_t id : resources_.first) {
+      Instance::Resource resource = whole.resources[id];
+      if (resource.memory != Instance::none) resource.memory = memory_of(resource.memory);
+      folded_.resources.push_back(resource);
+    }
     count_shares(graph);
     add_streams();
     add_jobs();
@@ -309,8 +342,27 @@ class Quotient {
       stream.copy_unit = class_of(resources_, from.copy_unit);
       const std::uint32_t unit = stream.reduce_unit != Instance::none ? stream.reduce_unit : stream.copy_unit;
       if (unit != Instance::none) stream.unit_weight = unit_shares_.at({id, unit});
+      if (from.memory != Instance::none) {
+        stream.memory = memory_of(from.memory);
+        stream.memory_weight = unit_shares_.at({id, folded_.memories[stream.memory].resource});
+      }
       folded_.streams.push_back(stream);
     }
+  }
+
+  // The memory of the folded instance that stands for one of the whole.
+  std::uint32_t memory_of(std::uint32_t number) {
+    Instance::Memory wanted = whole_.memories[number];
+    wanted.resource = resources_.number[wanted.resource];
+    std::uint32_t id = 0;
+    for (; id < folded_.memories.size(); ++id) {
+      const Instance::Memory& known = folded_.memories[id];
+      if (known.resource == wanted.resource && known.terms.total == wanted.terms.total &&
+          known.terms.reduce_total == wanted.terms.reduce_total)
+        return id;
+    }
+    folded_.memories.push_back(wanted);
+    return id;
   }
 
   void add_jobs() {

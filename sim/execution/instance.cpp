@@ -2,6 +2,7 @@
 #include "sim/execution/instance.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "sim/core/check.hpp"
 #include "sim/core/random.hpp"
@@ -99,6 +100,8 @@ class Builder {
   Instance take() {
     ways_->finish();
     add_units();
+    // Local work has the weight of a message in one part.
+    if (!instance_.memories.empty() && instance_.shares_unit > 1) instance_.has_unlike_weights = true;
     return std::move(instance_);
   }
 
@@ -273,12 +276,12 @@ class Builder {
     instance_.connections.push_back(connection);
   }
 
-  // Reductions and copies of a rank share its units.
+  // Reductions and copies of a rank share its units, and draw on the memory that it shares.
   void add_units() {
     std::vector<std::uint32_t> reduce_unit(static_cast<std::size_t>(topology_.ranks()), none);
     std::vector<std::uint32_t> copy_unit = reduce_unit;
     const auto unit = [this](std::uint32_t& entry, const Instance::Stream& stream, bool copies) {
-      const std::optional<Instance::Resource> wanted = unit_of(instance_, stream.gpu, copies);
+      const std::optional<Instance::Resource> wanted = unit_of(instance_, stream.gpu, copies, stream.memory);
       if (entry == none && wanted) {
         entry = count_of(instance_.resources);
         instance_.resources.push_back(*wanted);
@@ -288,14 +291,25 @@ class Builder {
     for (Instance::Stream& stream : instance_.streams) {
       const CompiledProgram& program = instance_.programs.programs[stream.program];
       const auto rank = static_cast<std::size_t>(stream.rank);
+      if (program.reduces || program.copies) stream.memory = memory_of(stream.rank);
       if (program.reduces) stream.reduce_unit = unit(reduce_unit[rank], stream, false);
       if (program.copies) stream.copy_unit = unit(copy_unit[rank], stream, true);
     }
   }
 
+  // Into memories; none where the rank shares none.
+  std::uint32_t memory_of(Rank rank) {
+    const SharedMemory* memory = topology_.memory_of(rank);
+    if (memory == nullptr) return none;
+    const auto [entry, fresh] = memory_number_.try_emplace(memory->link, count_of(instance_.memories));
+    if (fresh) instance_.memories.push_back({ways_->resource_of(memory->link), *memory});
+    return entry->second;
+  }
+
   const Topology& topology_;
   const Conditions& conditions_;
   Instance instance_;
+  std::map<LinkId, std::uint32_t> memory_number_;
   std::optional<Ways> ways_;
   std::optional<Gpus> gpus_;
   std::vector<Peer> peers_;  // of the job being added, parallel to send_to from first_peer_ on

@@ -39,9 +39,11 @@ struct Instance {
     std::int32_t number = 0;           // of the rank's streams in the job
     std::uint32_t reduce_unit = none;  // resource, if reductions take time
     std::uint32_t copy_unit = none;
-    std::uint32_t unit_weight = 1;  // folded: streams of this class that share a unit
-    std::uint32_t gpu = 0;          // of its rank, into gpus
-    Duration skew;                  // from its job's start to its own
+    std::uint32_t unit_weight = 1;    // folded: streams of this class that share a unit
+    std::uint32_t memory = none;      // into memories, if its local work draws on one
+    std::uint32_t memory_weight = 1;  // folded: streams of this class that draw on one
+    std::uint32_t gpu = 0;            // of its rank, into gpus
+    Duration skew;                    // from its job's start to its own
   };
   // How a connection crosses the network. A message is cut into `parts` equal ones, one for each of its
   // routes, which all drain at one rate; a hop's weight says how many parts cross it.
@@ -125,10 +127,16 @@ struct Instance {
   // A link, or a unit of a GPU. Of a folded instance: each resource of a class.
   struct Resource {
     Bandwidth capacity;
-    LinkId link;               // none for a unit
-    bool changes = false;      // its capacity or latency may change during the run
-    std::uint32_t gpu = none;  // a unit's, into gpus
-    bool copies = false;       // a unit that copies, else one that reduces
+    LinkId link;                  // none for a unit
+    bool changes = false;         // its capacity or latency may change during the run
+    std::uint32_t gpu = none;     // a unit's, into gpus
+    bool copies = false;          // a unit that copies, else one that reduces
+    std::uint32_t memory = none;  // of a unit beside one: into memories
+  };
+  // A memory that ranks share: the link that messages between them and their local work draw on.
+  struct Memory {
+    std::uint32_t resource = 0;
+    SharedMemory terms;
   };
   struct JobFacts {
     const Schedule* schedule = nullptr;  // valid during the run that it was given for
@@ -157,6 +165,7 @@ struct Instance {
   std::vector<std::uint32_t> stream_slots;  // streams that dependencies name
   std::vector<std::uint32_t> member_slots;  // members of groups
   std::vector<Gpu> gpus;
+  std::vector<Memory> memories;  // on which local work draws
   std::vector<Detour> detours;
   std::vector<Reroute> reroutes;
   std::vector<LatencyChange> latency_changes;
@@ -178,6 +187,11 @@ struct Instance {
   }
   static Bytes part_of(const Way& way, Bytes size) {
     return way.parts == 1 ? size : Bytes((size.count() + way.parts - 1) / way.parts);
+  }
+
+  // What local work of `size` bytes is on its flow: beside a memory as bytes copied.
+  Bytes local_size(const Stream& stream, bool copies, Bytes size) const {
+    return copies || stream.memory == none ? size : memories[stream.memory].terms.reduction(size);
   }
 
   // Bytes of the present operation of a stream in trip `trip`.

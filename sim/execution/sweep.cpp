@@ -78,7 +78,7 @@ class Sweep {
 
   bool applies() {
     if (!suitable()) return false;
-    add_flows(network_, instance_);
+    local_ = add_flows(network_, instance_);
     network_.freeze();
     return network_.static_rates() && add_lanes();
   }
@@ -237,8 +237,8 @@ class Sweep {
     }
     if (operation.kind == OperationKind::wait) return 0;
     Duration time = gpu.receive_overhead;
-    if (operation.kind == OperationKind::receive_reduce && stream.reduce_unit != none && size > Bytes(0))
-      time += transfer_time(size, instance_.resources[stream.reduce_unit].capacity);
+    if (operation.kind == OperationKind::receive_reduce && local_.reduce[id] != none && size > Bytes(0))
+      time += network_.alone(local_.reduce[id], instance_.local_size(stream, false, size));
     return time.picoseconds();
   }
 
@@ -582,6 +582,7 @@ class Sweep {
   const RunOptions& options_;
   const CompiledPrograms& programs_;
   FluidNetwork network_;
+  LocalFlows local_;
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> lane_of_;   // [stream]
   std::vector<std::uint32_t> place_of_;  // [stream] in its lane

@@ -140,14 +140,18 @@ class TranslatedBuilder {
   }
 
   void add_hop(LinkClass& kind, std::int64_t crossed) {
+    const std::uint32_t resource = resource_of(kind);
+    const std::int64_t flows = schedule_.ranks * crossed;
+    COLLSIM_CHECK(flows % kind.links == 0);
+    instance_.hops.push_back({resource, static_cast<std::uint32_t>(flows / kind.links)});
+  }
+  std::uint32_t resource_of(LinkClass& kind) {
     if (kind.resource == Instance::none) {
       kind.resource = static_cast<std::uint32_t>(instance_.resources.size());
       instance_.resources.push_back(
-          {topology_.link(kind.first).bandwidth, kind.first, false, Instance::none, false});
+          {topology_.link(kind.first).bandwidth, kind.first, false, Instance::none, false, Instance::none});
     }
-    const std::int64_t flows = schedule_.ranks * crossed;
-    COLLSIM_CHECK(flows % kind.links == 0);
-    instance_.hops.push_back({kind.resource, static_cast<std::uint32_t>(flows / kind.links)});
+    return kind.resource;
   }
 
   // What rank 0 receives from rank p is, moved by p's way home, what rank 0 sends to home(p).
@@ -173,9 +177,21 @@ class TranslatedBuilder {
     }
   }
 
+  // Of rank 0, which stands for the ranks of all nodes: into memories.
+  std::uint32_t add_memory() {
+    const SharedMemory* memory = topology_.memory_of(0);
+    if (memory == nullptr) return Instance::none;
+    LinkClass& kind = classes_.classes[classes_.number[memory->link.value]];
+    instance_.memories.push_back({resource_of(kind), *memory});
+    return 0;
+  }
+
   void add_units() {
-    const auto unit = [this](std::uint32_t& entry, bool copies) {
-      const std::optional<Instance::Resource> wanted = unit_of(instance_, 0, copies);
+    const std::uint32_t memory = add_memory();
+    const auto memory_weight =
+        memory == Instance::none ? 1U : static_cast<std::uint32_t>(topology_.placement().gpus_per_node);
+    const auto unit = [this, memory](std::uint32_t& entry, bool copies) {
+      const std::optional<Instance::Resource> wanted = unit_of(instance_, 0, copies, memory);
       if (entry == Instance::none && wanted) {
         entry = static_cast<std::uint32_t>(instance_.resources.size());
         instance_.resources.push_back(*wanted);
@@ -186,6 +202,10 @@ class TranslatedBuilder {
     std::uint32_t copy_unit = Instance::none;
     for (Instance::Stream& stream : instance_.streams) {
       const CompiledProgram& program = instance_.programs.programs[stream.program];
+      if (program.reduces || program.copies) {
+        stream.memory = memory;
+        stream.memory_weight = memory_weight;
+      }
       if (program.reduces) stream.reduce_unit = unit(reduce_unit, false);
       if (program.copies) stream.copy_unit = unit(copy_unit, true);
     }

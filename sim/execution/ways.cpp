@@ -310,13 +310,15 @@ Gpus::Gpus(const Topology& topology, const Conditions& conditions, std::vector<I
   }
 }
 
-Bandwidth unit_bandwidth(const GpuSpec& spec, bool copies) {
+Bandwidth unit_bandwidth(const Instance& instance, const GpuSpec& spec, bool copies, std::uint32_t memory) {
   constexpr std::int64_t largest = std::int64_t{1} << 62;
-  return (copies ? spec.copy_bandwidth : spec.reduce_bandwidth)
-      .value_or(Bandwidth::bytes_per_second(largest));
+  const std::optional<Bandwidth> own = copies ? spec.copy_bandwidth : spec.reduce_bandwidth;
+  if (!own) return Bandwidth::bytes_per_second(largest);
+  return copies || memory == none ? *own : instance.memories[memory].terms.reduction(*own);
 }
 
-std::optional<Instance::Resource> unit_of(const Instance& instance, std::uint32_t gpu, bool copies) {
+std::optional<Instance::Resource> unit_of(const Instance& instance, std::uint32_t gpu, bool copies,
+                                          std::uint32_t memory) {
   const Instance::Gpu& facts = instance.gpus[gpu];
   const auto limited = [copies](const GpuSpec& spec) {
     return (copies ? spec.copy_bandwidth : spec.reduce_bandwidth).has_value();
@@ -324,8 +326,12 @@ std::optional<Instance::Resource> unit_of(const Instance& instance, std::uint32_
   const bool ever = std::any_of(facts.changes.begin(), facts.changes.end(),
                                 [&](const auto& change) { return limited(change.second); });
   if (!ever && !limited(facts.spec)) return std::nullopt;
-  return Instance::Resource{unit_bandwidth(facts.spec, copies), LinkId(), !facts.changes.empty(), gpu,
-                            copies};
+  return Instance::Resource{unit_bandwidth(instance, facts.spec, copies, memory),
+                            LinkId(),
+                            !facts.changes.empty(),
+                            gpu,
+                            copies,
+                            memory};
 }
 
 }  // namespace collsim

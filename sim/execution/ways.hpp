@@ -58,10 +58,13 @@ class Gpus {
   std::vector<std::uint32_t> number_;  // [rank]; empty: all 0
 };
 
-// The unit of such a GPU that copies or reduces; nothing if that never takes time.
-std::optional<Instance::Resource> unit_of(const Instance& instance, std::uint32_t gpu, bool copies);
-// Of a unit of `spec`; the largest there is where the work takes no time.
-Bandwidth unit_bandwidth(const GpuSpec& spec, bool copies);
+// The unit of such a GPU that copies or reduces, beside that memory or none; nothing if its work takes no
+// time of its own.
+std::optional<Instance::Resource> unit_of(const Instance& instance, std::uint32_t gpu, bool copies,
+                                          std::uint32_t memory = Instance::none);
+// Of a unit of `spec`, the largest there is where the work takes no time of its own. Beside a memory a rate
+// of reductions is one of bytes copied.
+Bandwidth unit_bandwidth(const Instance& instance, const GpuSpec& spec, bool copies, std::uint32_t memory);
 
 // The routes that a run begins with.
 const RouteRule& first_routes(const Topology& topology, const Conditions& conditions);

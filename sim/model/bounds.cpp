@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -34,10 +35,13 @@ Duration time_of(const Crossing& crossing, Int128 bytes) {
   return time_at(bytes * (crossing.share / common), crossing.parts / common * crossing.capacity);
 }
 
+// Each rank a group by itself.
+bool is_of_ranks(const Cut& cut) { return cut.name == "rank" || cut.name == "memory"; }
+
 // Nothing reduces on the way from one group to another unless switches outside all groups do. The switches
 // of a node lie inside every group but the single rank.
 bool reduces_outside(const Placement& placement, const Cut& cut) {
-  return placement.fabric_reduction.enabled || (placement.node_reduction.enabled && cut.name == "rank");
+  return placement.fabric_reduction.enabled || (placement.node_reduction.enabled && is_of_ranks(cut));
 }
 
 // How many ranks the groups of a cut have, at least and at most.
@@ -50,7 +54,7 @@ struct GroupSizes {
 // Of ranks and nodes exactly; of other groups no more is known than that each has a rank.
 GroupSizes sizes_of(const Placement& placement, const Cut& cut) {
   const Int128 ranks = placement.ranks();
-  if (cut.name == "rank") return {1, 1, ranks};
+  if (is_of_ranks(cut)) return {1, 1, ranks};
   if (cut.name != "node") return {1, ranks - cut.groups + 1, 0};
   GroupSizes sizes{ranks, 1, 0};
   if (placement.is_even()) {
@@ -114,7 +118,7 @@ Demand demand_on(const Cut& cut, const Placement& placement, const Collective& c
     case CollectiveKind::gather:
       // Which group is the root's is not known, unless all have the same links. The worst-connected one
       // exchanges its own parts or, if it is the root's, those of all others.
-      if (cut.smallest_exit * groups == cut.total_exit)
+      if (cut.name != "memory" && cut.smallest_exit * groups == cut.total_exit)
         return {one(outside_of_root(collective, placement, cut, sizes)), {}};
       return {one(std::min(sizes.least, ranks - sizes.most)), {}};
     case CollectiveKind::barrier:
@@ -123,20 +127,10 @@ Demand demand_on(const Cut& cut, const Placement& placement, const Collective& c
   return {};
 }
 
-// The links out of (or into) the root.
-Crossing root_crossing(const Collective& collective, const Topology& topology) {
-  const VertexId root(collective.root);
-  Int128 capacity = 0;
-  for (const Link& link : topology.links()) {
-    const VertexId end = collective.kind == CollectiveKind::scatter ? link.source : link.target;
-    if (end == root && is_usable(topology, link)) capacity += link.bandwidth.bytes_per_second();
-  }
-  return {topology.ranks() - 1, topology.ranks(), capacity};
-}
-
 // What joins one GPU to the rest, in the direction in which it is counted.
 struct Attachment {
   Int128 capacity = 0;
+  Int128 memory = 0;  // of it, by the memory that the rank shares; at most what that lets through
   std::optional<Duration> latency;  // the smallest
 };
 
@@ -148,8 +142,42 @@ std::vector<Attachment> attachments(const Topology& topology, bool inwards) {
     if (end.value >= result.size() || !is_usable(topology, link)) continue;
     Attachment& each = result[end.value];
     each.capacity += link.bandwidth.bytes_per_second();
+    const SharedMemory* memory = topology.memory_of(static_cast<Rank>(end.value));
+    const VertexId other = inwards ? link.source : link.target;
+    if (memory != nullptr && topology.vertex(other).kind == VertexKind::node_switch)
+      each.memory += link.bandwidth.bytes_per_second();
     if (!each.latency || link.latency < *each.latency) each.latency = link.latency;
   }
+  for (std::size_t rank = 0; rank < result.size(); ++rank) {
+    const SharedMemory* memory = topology.memory_of(static_cast<Rank>(rank));
+    const Int128 total = memory == nullptr ? Int128{0} : Int128{memory->total.bytes_per_second()};
+    if (memory == nullptr || result[rank].memory <= total) continue;
+    result[rank].capacity -= result[rank].memory - total;
+    result[rank].memory = total;
+  }
+  return result;
+}
+
+// The links out of (or into) the root.
+Crossing root_crossing(const Collective& collective, const Topology& topology) {
+  const bool inwards = collective.kind == CollectiveKind::gather;
+  const Int128 capacity = attachments(topology, inwards)[static_cast<std::size_t>(collective.root)].capacity;
+  return {topology.ranks() - 1, topology.ranks(), capacity};
+}
+
+// By how much the attachments of the ranks exceed what the memories that they share let through.
+Int128 beyond_memories(const Topology& topology, const std::vector<Rank>& ranks,
+                       const std::vector<Attachment>& all) {
+  std::map<LinkId, std::pair<Int128, Int128>> memories;  // by link: what all bring, what it lets through
+  for (const Rank rank : ranks) {
+    const SharedMemory* memory = topology.memory_of(rank);
+    if (memory == nullptr) continue;
+    auto& [brought, total] = memories[memory->link];
+    brought += all[static_cast<std::size_t>(rank)].memory;
+    total = memory->total.bytes_per_second();
+  }
+  Int128 result = 0;
+  for (const auto& entry : memories) result += std::max(Int128{0}, entry.second.first - entry.second.second);
   return result;
 }
 
@@ -258,6 +286,10 @@ LowerBound lower_bound(const Collective& collective, const Topology& topology,
     cut.total_exit += of(index).capacity;
     cut.smallest_exit = std::min(cut.smallest_exit, of(index).capacity);
     if (!has_root(kind)) bound.time = std::max(bound.time, of(index).latency.value_or(Duration()));
+  }
+  if (const Int128 beyond = beyond_memories(topology, ranks, all); beyond > 0) {
+    cut.name = "memory";
+    cut.total_exit -= beyond;
   }
   Placement flat;
   flat.nodes = static_cast<std::int32_t>(ranks.size());

@@ -13,6 +13,8 @@
 //   all_to_all       S / N for every ordered pair of ranks in different groups
 //   send_recv        S out of every group: the order of the ranks is one ring
 //   barrier          nothing
+// Where ranks share a memory (InterconnectKind::shared_memory), all messages of a node count against what it
+// lets through: the cut "memory", of single ranks. What local work takes of it is not counted.
 // Groups need not have equally many ranks. Of the worst-connected group it is not known which it is, only how
 // small and how large a group can be: its demand is the least over these.
 // Where switches copy or reduce, a link still carries each byte that its far side needs: only the first line

@@ -18,6 +18,8 @@ const char* name_of(InterconnectKind kind) {
       return "pcie";
     case InterconnectKind::hybrid_cube_mesh:
       return "hybrid_cube_mesh";
+    case InterconnectKind::shared_memory:
+      return "shared_memory";
   }
   check_failed(__FILE__, __LINE__, "interconnect kind is named", "");
 }

@@ -1,6 +1,7 @@
 #include "sim/model/topology.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "sim/core/check.hpp"
@@ -22,9 +23,23 @@ std::vector<std::uint32_t> sorted_by(const std::vector<std::uint32_t>& order, st
 }  // namespace
 
 std::string node_switch_name(InterconnectKind kind, std::int32_t index) {
+  if (kind == InterconnectKind::shared_memory) return index == 0 ? "memory_in" : "memory_out";
   if (kind != InterconnectKind::pcie) return "nvswitch" + std::to_string(index);
   // The builder numbers the root complex, where there is one, -1.
   return index < 0 ? "pcie_root" : "pcie_switch" + std::to_string(index);
+}
+
+Bytes SharedMemory::reduction(Bytes bytes) const {
+  const Int128 reduced = reduce_total.bytes_per_second();
+  const Int128 copied = (Int128{bytes.count()} * total.bytes_per_second() + reduced - 1) / reduced;
+  return Bytes(static_cast<std::int64_t>(std::min<Int128>(copied, std::numeric_limits<std::int64_t>::max())));
+}
+
+Bandwidth SharedMemory::reduction(Bandwidth rate) const {
+  constexpr Int128 largest = Int128{1} << 62;
+  const Int128 copied =
+      Int128{rate.bytes_per_second()} * total.bytes_per_second() / reduce_total.bytes_per_second();
+  return Bandwidth::bytes_per_second(static_cast<std::int64_t>(std::clamp<Int128>(copied, 1, largest)));
 }
 
 std::string fabric_switch_name(FabricKind kind, std::int8_t level, std::int32_t index) {
@@ -43,6 +58,11 @@ Topology::Topology(Parts parts) : parts_(std::move(parts)) {
   COLLSIM_CHECK(parts_.vertex_names.empty() || parts_.vertex_names.size() == vertices);
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks()); ++rank)
     COLLSIM_CHECK_MSG(parts_.vertices[rank].kind == VertexKind::gpu, "I2: vertex " + std::to_string(rank));
+  COLLSIM_CHECK(parts_.node_memories.empty() ||
+                parts_.node_memories.size() == static_cast<std::size_t>(parts_.placement.nodes));
+  for (const SharedMemory& memory : parts_.node_memories)
+    COLLSIM_CHECK(!memory.link.exists() || (memory.link.value < parts_.links.size() &&
+                                            memory.total > Bandwidth() && memory.reduce_total > Bandwidth()));
   std::vector<std::uint32_t> order;
   order.reserve(parts_.links.size());
   for (const Link& link : parts_.links) {

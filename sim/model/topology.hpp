@@ -100,14 +100,29 @@ class AggregationRule {
 // One way of cutting the cluster into groups of ranks: what all groups together can send (and receive) across
 // their borders. For lower bounds (sim/model/bounds.hpp).
 struct Cut {
-  std::string name;          // "rank", "node", "leaf", "pod", "x planes", "bisection"
+  std::string name;          // "rank", "memory", "node", "leaf", "pod", "x planes", "bisection"
   std::int64_t groups = 0;   // that hold ranks; at least 2
   Int128 total_exit = 0;     // bytes/s leaving all groups together
   Int128 smallest_exit = 0;  // bytes/s leaving the worst-connected group
   Int128 pairs = 0;          // ordered pairs of ranks in different groups; 0 = not counted
 };
 
-// Default names of switches, without their node: "nvswitch0", "pcie_root"; "leaf3", "switch0", "router7".
+// The memory that the ranks of a node share (InterconnectKind::shared_memory). Every message between them
+// crosses `link`. Their copies and reductions draw on it too, each beside the rank's own unit, max-min fairly
+// with the messages: a copy of m bytes as m bytes, a reduction as reduction(m) bytes.
+struct SharedMemory {
+  LinkId link;  // does not exist: the node has no such memory
+  Bandwidth total;
+  Bandwidth reduce_total;
+
+  // What a reduction of m bytes is as bytes copied: ceil(m * total / reduce_total), at most 2^63 - 1.
+  Bytes reduction(Bytes bytes) const;
+  // A rate of reductions as one of such bytes: floor(rate * total / reduce_total), from 1 to 2^62 bytes/s.
+  Bandwidth reduction(Bandwidth rate) const;
+};
+
+// Default names of switches, without their node: "nvswitch0", "pcie_root", "memory_in"; "leaf3", "switch0",
+// "router7".
 std::string node_switch_name(InterconnectKind kind, std::int32_t index);
 std::string fabric_switch_name(FabricKind kind, std::int8_t level, std::int32_t index);
 
@@ -119,6 +134,8 @@ class Topology {
     GpuSpec gpu;  // of every rank
     // Unlike nodes: the GPU of every node; else empty.
     std::vector<GpuSpec> node_gpus;
+    // The memory that the ranks of each node share; empty where no node has one.
+    std::vector<SharedMemory> node_memories;
     std::vector<Vertex> vertices;
     std::vector<Link> links;
     std::shared_ptr<const RouteRule> routes;              // may be null if there is one rank
@@ -147,6 +164,13 @@ class Topology {
                : parts_.node_gpus[static_cast<std::size_t>(parts_.placement.node_of(rank))];
   }
   bool has_unlike_gpus() const { return !parts_.node_gpus.empty(); }
+  // The memory that the rank shares with those of its node, on which its local work draws; null: none.
+  const SharedMemory* memory_of(Rank rank) const {
+    if (parts_.node_memories.empty()) return nullptr;
+    const SharedMemory& memory =
+        parts_.node_memories[static_cast<std::size_t>(parts_.placement.node_of(rank))];
+    return memory.link.exists() ? &memory : nullptr;
+  }
   std::size_t vertex_count() const { return parts_.vertices.size(); }
   std::size_t link_count() const { return parts_.links.size(); }
   const Vertex& vertex(VertexId id) const { return parts_.vertices[id.value]; }

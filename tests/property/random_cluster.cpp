@@ -31,7 +31,8 @@ ReductionSpec random_reduction(Random& random) {
 
 NodeSpec random_node(Random& random) {
   using enum InterconnectKind;
-  constexpr std::array kinds = {none, nvswitch, nvswitch, full_mesh, ring, pcie, hybrid_cube_mesh};
+  constexpr std::array kinds = {none, nvswitch, nvswitch,         full_mesh,
+                                ring, pcie,     hybrid_cube_mesh, shared_memory};
   NodeSpec node;
   node.interconnect.kind = kinds[random.below(kinds.size())];
   node.gpus = node.interconnect.kind == hybrid_cube_mesh ? 8 : from_to(random, 1, 8);
@@ -42,6 +43,10 @@ NodeSpec random_node(Random& random) {
     node.interconnect.planes = from_to(random, 1, 3);
   }
   if (node.interconnect.kind == pcie) node.interconnect.gpus_per_switch = from_to(random, 1, 4);
+  if (node.interconnect.kind == shared_memory) {
+    node.interconnect.total = random_bandwidth(random);
+    if (chance(random, 50)) node.interconnect.reduce_total = random_bandwidth(random);
+  }
   node.nics.count = from_to(random, 0, node.gpus);
   node.nics.bandwidth = random_bandwidth(random);
   node.nics.latency = random_latency(random);

@@ -133,7 +133,7 @@ TEST_CASE("Random clusters are mostly built, of every kind, and run every algori
     for_each_point(*topology, seed, [&](const Schedule& schedule) { ++runs[schedule.algorithm]; });
   }
   CHECK(count > seeds / 2);
-  CHECK(interconnects.size() == 6);
+  CHECK(interconnects.size() == 7);
   CHECK(fabrics.size() == 11);
   std::string missing;
   for (const algorithms::AlgorithmInfo& info : algorithms::all())

@@ -83,7 +83,8 @@ class SlowRun {
     }
     for (Rank rank = 0; rank < topology.ranks(); ++rank) {
       gpus_.push_back(topology.gpu(rank));
-      network_.capacity.push_back(unit_rate(gpus_.back()));
+      network_.capacity.push_back(unit_rate(rank, false));
+      network_.capacity.push_back(unit_rate(rank, true));
     }
     find_unit();
     expect_changes();
@@ -203,8 +204,39 @@ class SlowRun {
 
   // ---- conditions
 
-  static std::int64_t unit_rate(const GpuSpec& gpu) {
-    return gpu.reduce_bandwidth ? gpu.reduce_bandwidth->bytes_per_second() : std::int64_t{1} << 62;
+  // Of the unit of a rank that reduces or copies, in bytes that its memory copies.
+  std::int64_t unit_rate(Rank rank, bool copies) const {
+    const GpuSpec& gpu = gpus_[static_cast<std::size_t>(rank)];
+    const auto own = copies ? gpu.copy_bandwidth : gpu.reduce_bandwidth;
+    constexpr std::int64_t largest = std::int64_t{1} << 62;
+    if (!own) return largest;
+    const SharedMemory* memory = topology_.memory_of(rank);
+    Int128 rate = own->bytes_per_second();
+    if (memory != nullptr && !copies)
+      rate = rate * memory->total.bytes_per_second() / memory->reduce_total.bytes_per_second();
+    return static_cast<std::int64_t>(std::min<Int128>(std::max<Int128>(rate, 1), largest));
+  }
+  std::uint32_t unit(Rank rank, bool copies) const {
+    return static_cast<std::uint32_t>(topology_.link_count()) + 2 * static_cast<std::uint32_t>(rank) +
+           (copies ? 1 : 0);
+  }
+
+  // Starts a copy or a reduction; false if it takes no time.
+  bool work(Stream& stream, bool copies, Bytes size, std::function<void()> done) {
+    const SharedMemory* memory = topology_.memory_of(stream.rank);
+    const bool limited =
+        copies ? gpu_of(stream).copy_bandwidth.has_value() : gpu_of(stream).reduce_bandwidth.has_value();
+    if ((!limited && memory == nullptr) || size == Bytes(0)) return false;
+    std::vector<std::uint32_t> route = {unit(stream.rank, copies)};
+    Int128 bytes = size.count();
+    if (memory != nullptr) {
+      route.push_back(memory->link.value);
+      const Int128 reduced = memory->reduce_total.bytes_per_second();
+      if (!copies) bytes = (bytes * memory->total.bytes_per_second() + reduced - 1) / reduced;
+    }
+    stream.busy = true;
+    flow(std::move(route), 0, Bytes(static_cast<std::int64_t>(bytes)), std::move(done));
+    return true;
   }
 
   void expect_changes() {
@@ -217,7 +249,8 @@ class SlowRun {
       timers_.emplace(change.at.picoseconds(), [this, &change] {
         const auto rank = static_cast<std::size_t>(change.rank);
         gpus_[rank] = change.gpu;
-        network_.capacity[topology_.link_count() + rank] = unit_rate(change.gpu);
+        for (const bool copies : {false, true})
+          network_.capacity[unit(change.rank, copies)] = unit_rate(change.rank, copies);
       });
     for (const RouteChange& change : conditions_.route_changes)
       timers_.emplace(change.at.picoseconds(), [this, &change] {
@@ -338,10 +371,17 @@ class SlowRun {
         finish(stream);
         return true;
       }
-      default:
+      case OperationKind::copy:
+      case OperationKind::reduce:
+        if (!work(stream, op.kind == OperationKind::copy, size_of(schedule_.layout, op.chunk),
+                  [this, &stream] { finish(stream); }))
+          finish(stream);
+        return true;
+      case OperationKind::wait:
         finish(stream);
         return true;
     }
+    return false;
   }
 
   const GpuSpec& gpu_of(const Stream& stream) const { return gpus_[static_cast<std::size_t>(stream.rank)]; }
@@ -405,12 +445,7 @@ class SlowRun {
         timers_.emplace(channel.last_credit, [&channel] { --channel.used; });
       finish(stream);
     };
-    if (op.kind == OperationKind::receive_reduce && gpu.reduce_bandwidth && size > Bytes(0)) {
-      stream.busy = true;
-      flow({static_cast<std::uint32_t>(topology_.link_count()) + static_cast<std::uint32_t>(stream.rank)}, 0,
-           size, done);
-      return true;
-    }
+    if (op.kind == OperationKind::receive_reduce && work(stream, false, size, done)) return true;
     done();
     return true;
   }

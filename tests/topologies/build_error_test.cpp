@@ -120,6 +120,33 @@ TEST_SUITE("topologies") {
         "planes");
   }
 
+  TEST_CASE("Build refuses a shared memory without a total, and a total without one") {
+    ClusterSpec cluster = node_of(InterconnectKind::shared_memory, 4);
+    cluster.node.interconnect.total.reset();
+    CHECK(error_of(cluster) ==
+          "cluster.node.interconnect.total: the memory that the ranks of a node share has no bandwidth; "
+          "expected a bandwidth such as 50 GB/s");
+    cluster = node_of(InterconnectKind::shared_memory, 4);
+    cluster.node.interconnect.reduce_total = Bandwidth::bytes_per_second(-1);
+    CHECK(error_of(cluster) ==
+          "cluster.node.interconnect.reduce_total: the memory that the ranks of a node share has a negative "
+          "bandwidth; expected a bandwidth such as 50 GB/s");
+    cluster = node_of(InterconnectKind::shared_memory, 4);
+    cluster.node.interconnect.reduction.enabled = true;
+    CHECK(error_of(cluster) ==
+          "cluster.node.interconnect.reduction: an interconnect or fabric of kind shared_memory has no "
+          "switches that reduce; expected reduction only with kind nvswitch");
+    cluster = node_of(InterconnectKind::pcie, 4);
+    cluster.node.interconnect.reduce_total = Bandwidth::gigabytes_per_second(1);
+    CHECK(error_of(cluster) ==
+          "cluster.node.interconnect.reduce_total: an interconnect of kind pcie has no shared memory; "
+          "expected reduce_total only with kind shared_memory");
+    cluster.node.interconnect.total = Bandwidth::gigabytes_per_second(1);
+    CHECK(error_of(cluster) ==
+          "cluster.node.interconnect.total: an interconnect of kind pcie has no shared memory; expected "
+          "total only with kind shared_memory");
+  }
+
   TEST_CASE("Build refuses reduction where no switch reduces, and impossible limits") {
     ClusterSpec cluster = node_of(InterconnectKind::full_mesh, 4);
     cluster.node.interconnect.reduction.enabled = true;

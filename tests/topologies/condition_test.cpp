@@ -128,7 +128,8 @@ std::vector<ClusterSpec> shapes() {
                                      cluster_of(full_mesh, 4, 2, 2),
                                      tree_of(fat_tree, 2, 6, 6, 2, 0),
                                      cluster_of(ring, 5, 1, 1),
-                                     cluster_of(single_switch, 3, 4, 2, InterconnectKind::full_mesh)};
+                                     cluster_of(single_switch, 3, 4, 2, InterconnectKind::full_mesh),
+                                     cluster_of(single_switch, 3, 4, 2, InterconnectKind::shared_memory)};
   result.push_back(cluster_of(torus, 1, 1, 0));
   result.back().fabric.dimensions = {3, 3};
   result.push_back(tree_of(fat_tree, 2, 6, 8, 2, 2));

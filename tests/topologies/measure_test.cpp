@@ -126,7 +126,7 @@ TEST_SUITE("topologies") {
       CHECK(seen.emplace(kind.key, kind.name).second);
       CHECK(!kind.summary.empty());
     }
-    CHECK(seen.size() == 6 + 11);
+    CHECK(seen.size() == 7 + 11);
   }
 }
 

@@ -32,6 +32,8 @@ ClusterSpec node_of(InterconnectKind kind, std::int32_t gpus) {
   cluster.node.interconnect.kind = kind;
   cluster.node.interconnect.bandwidth = Bandwidth::gigabytes_per_second(100);
   cluster.node.interconnect.latency = Duration::nanoseconds(500);
+  if (kind == InterconnectKind::shared_memory)
+    cluster.node.interconnect.total = Bandwidth::gigabytes_per_second(250);
   return cluster;
 }
 

@@ -41,7 +41,7 @@ ClusterSpec random_custom(std::uint64_t seed, std::int32_t nodes) {
 std::vector<ClusterSpec> node_shapes() {
   std::vector<ClusterSpec> shapes;
   using enum InterconnectKind;
-  for (const InterconnectKind kind : {nvswitch, full_mesh, ring, pcie})
+  for (const InterconnectKind kind : {nvswitch, full_mesh, ring, pcie, shared_memory})
     for (std::int32_t gpus = 1; gpus <= 9; ++gpus) add_both(shapes, node_of(kind, gpus));
   for (int planes = 2; planes <= 4; ++planes) {
     ClusterSpec cluster = node_of(nvswitch, 5);
@@ -142,6 +142,8 @@ std::vector<ClusterSpec> direct_shapes() {
     add_both(shapes, random_custom(seed, 1 + static_cast<std::int32_t>(seed) % 12));
   add_both(shapes, cluster_of(FabricKind::hypercube, 8, 3, 2));
   add_both(shapes, cluster_of(FabricKind::full_mesh, 5, 4, 4, InterconnectKind::none));
+  add_both(shapes, cluster_of(FabricKind::hypercube, 4, 3, 2, InterconnectKind::shared_memory));
+  add_both(shapes, cluster_of(FabricKind::single_switch, 3, 4, 2, InterconnectKind::shared_memory));
   return shapes;
 }
 

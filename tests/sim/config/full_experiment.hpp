@@ -21,6 +21,9 @@ inline std::string experiment_of_groups() {
          "          receive_overhead: 2 ns}\n"
          "    - {count: 1, node: {gpus: 2, interconnect: {kind: pcie, bandwidth: 9 GB/s, gpus_per_switch: "
          "1}}}\n"
+         "    - count: 1\n"
+         "      node: {gpus: 2, interconnect: {kind: shared_memory, bandwidth: 9 GB/s, total: 15 GB/s,\n"
+         "        reduce_total: 12 GB/s}}\n"
          "  node: {gpus: 4, nics: {count: 1, bandwidth: 25 GB/s}}\n"
          "  fabric: {kind: switch, bandwidth: 50 GB/s}\n"
          "routing: {kind: table, file: routes.txt}\n"
@@ -169,6 +172,11 @@ inline const std::vector<std::string>& full_experiments() {
       "  nodes: 3\n"
       "  fabric: {kind: switch, bandwidth: 50 GB/s,\n"
       "    reduction: {enabled: true, bandwidth: 40 GB/s, operations: 1, radix: 4, message_size: 1 MiB}}\n"
+      "algorithm: ring\nsize: 4 B\n",
+      "cluster:\n"
+      "  node:\n"
+      "    gpus: 2\n"
+      "    interconnect: {kind: shared_memory, bandwidth: 9 GB/s, total: 15 GB/s, reduce_total: 12 GB/s}\n"
       "algorithm: ring\nsize: 4 B\n",
       experiment_of_conditions(),
       experiment_of_jobs(),

@@ -115,8 +115,8 @@ TEST_CASE("--set gives a short form what its map may hold") {
 
 TEST_CASE("Groups of unlike nodes lie over their preset or over cluster.node") {
   const ClusterSpec cluster = accepted(experiment_of_groups()).cluster;
-  CHECK(cluster.nodes == 5);
-  REQUIRE(cluster.groups.size() == 3);
+  CHECK(cluster.nodes == 6);
+  REQUIRE(cluster.groups.size() == 4);
   CHECK(cluster.groups[0].count == 2);
   CHECK(cluster.groups[0].preset == "dgx-h100");
   CHECK(cluster.groups[0].node.gpus == 8);
@@ -133,6 +133,12 @@ TEST_CASE("Groups of unlike nodes lie over their preset or over cluster.node") {
   CHECK(third.gpus == 2);
   CHECK(third.nics.count == 1);  // from cluster.node
   CHECK(third.interconnect.kind == InterconnectKind::pcie);
+  CHECK(!third.interconnect.total);
+  const InterconnectSpec& shared = cluster.groups[3].node.interconnect;
+  CHECK(shared.kind == InterconnectKind::shared_memory);
+  CHECK(shared.bandwidth == Bandwidth::gigabytes_per_second(9));
+  CHECK(shared.total == Bandwidth::gigabytes_per_second(15));
+  CHECK(shared.reduce_total == Bandwidth::gigabytes_per_second(12));
   CHECK(cluster.fabric.kind == FabricKind::single_switch);
 }
 

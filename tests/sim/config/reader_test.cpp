@@ -202,9 +202,10 @@ TEST_CASE("Every kind of fabric and interconnect is read as itself") {
   CHECK(accepted(with_fabric("{kind: none}")).cluster.fabric.kind == FabricKind::none);
   for (const InterconnectKind kind :
        {InterconnectKind::nvswitch, InterconnectKind::full_mesh, InterconnectKind::ring,
-        InterconnectKind::pcie, InterconnectKind::hybrid_cube_mesh}) {
+        InterconnectKind::pcie, InterconnectKind::hybrid_cube_mesh, InterconnectKind::shared_memory}) {
+    const std::string total = kind == InterconnectKind::shared_memory ? ", total: 2 GB/s" : "";
     const std::string text = "cluster: {node: {gpus: 8, interconnect: {kind: " + std::string(name_of(kind)) +
-                             ", bandwidth: 1 GB/s}}}\nalgorithm: ring\nsize: 4 B\n";
+                             ", bandwidth: 1 GB/s" + total + "}}}\nalgorithm: ring\nsize: 4 B\n";
     CHECK(accepted(text).cluster.node.interconnect.kind == kind);
   }
 }

@@ -72,6 +72,18 @@ ClusterSpec one_node(int gpus, InterconnectKind kind) {
   return cluster;
 }
 
+// All links together carry more than the memory, and reductions take of it.
+ClusterSpec shared_memory(int nodes, int gpus) {
+  ClusterSpec cluster =
+      nodes == 1 ? one_node(gpus, InterconnectKind::shared_memory) : fat_tree(nodes, gpus, gpus / 2, 1, 64);
+  cluster.node.interconnect.kind = InterconnectKind::shared_memory;
+  cluster.node.interconnect.reduction.enabled = false;
+  cluster.node.interconnect.total = rate_of(1'000'000'000'007);
+  cluster.node.interconnect.reduce_total = rate_of(300'000'000'001);
+  cluster.node.gpu.reduce_bandwidth = rate_of(200'000'000'003);
+  return cluster;
+}
+
 ClusterSpec fabric_of(int nodes, FabricKind kind) {
   ClusterSpec cluster = grid({nodes}, kind);
   cluster.fabric.dimensions.clear();
@@ -137,6 +149,8 @@ std::vector<Shape> shapes() {
       {"8 x 4, oversubscribed 2:1", oversubscribed()},
       {"8 x 4, hashed routes", hashed()},
       {"8 GPUs on two planes", two_planes()},
+      {"8 ranks that share a memory", shared_memory(1, 8)},
+      {"6 x 4 ranks that share memories", shared_memory(6, 4)},
   };
 }
 

@@ -40,11 +40,31 @@ TEST_SUITE("sim/model") {
     CHECK(vertex_name({VertexKind::node_switch, 0, 2, 0}, nvswitch, FabricKind::none) == "node2/nvswitch0");
     CHECK(vertex_name({VertexKind::node_switch, 0, 2, 1}, pcie, FabricKind::none) == "node2/pcie_switch1");
     CHECK(vertex_name({VertexKind::node_switch, 0, 2, -1}, pcie, FabricKind::none) == "node2/pcie_root");
+    CHECK(vertex_name({VertexKind::node_switch, 0, 2, 0}, shared_memory, FabricKind::none) ==
+          "node2/memory_in");
+    CHECK(vertex_name({VertexKind::node_switch, 0, 2, 1}, shared_memory, FabricKind::none) ==
+          "node2/memory_out");
     CHECK(vertex_name({VertexKind::fabric_switch, 1, -1, 4}, none, FabricKind::fat_tree) == "leaf4");
     CHECK(vertex_name({VertexKind::fabric_switch, 2, -1, 1}, none, FabricKind::rail_fat_tree) == "spine1");
     CHECK(vertex_name({VertexKind::fabric_switch, 3, -1, 0}, none, FabricKind::fat_tree) == "core0");
     CHECK(vertex_name({VertexKind::fabric_switch, 1, -1, 0}, none, FabricKind::single_switch) == "switch0");
     CHECK(vertex_name({VertexKind::fabric_switch, 1, -1, 7}, none, FabricKind::torus) == "router7");
+  }
+
+  TEST_CASE("A reduction in a shared memory is rounded up as bytes copied, its rate down") {
+    const auto rate = [](std::int64_t value) { return Bandwidth::bytes_per_second(value); };
+    const SharedMemory memory{LinkId(0), rate(15), rate(12)};
+    CHECK(memory.reduction(Bytes(0)) == Bytes(0));
+    CHECK(memory.reduction(Bytes(1)) == Bytes(2));
+    CHECK(memory.reduction(Bytes(4)) == Bytes(5));
+    CHECK(memory.reduction(rate(8)) == rate(10));
+    CHECK(memory.reduction(rate(9)) == rate(11));
+    const SharedMemory fast{LinkId(0), rate(2), rate(std::int64_t{1} << 50)};
+    CHECK(fast.reduction(Bytes(1)) == Bytes(1));
+    CHECK(fast.reduction(rate(1)) == rate(1));
+    const SharedMemory slow{LinkId(0), rate(std::int64_t{1} << 50), rate(1)};
+    CHECK(slow.reduction(Bytes(std::int64_t{1} << 40)) == Bytes(std::numeric_limits<std::int64_t>::max()));
+    CHECK(slow.reduction(rate(std::int64_t{1} << 40)) == rate(std::int64_t{1} << 62));
   }
 
   TEST_CASE("Topology prefers names that it was given") {
