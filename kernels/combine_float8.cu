@@ -2,7 +2,7 @@
 
 namespace collsim::kernels {
 
-template void launch_reduction<Float8E4M3>(const CombineLaunch&);
-template void launch_reduction<Float8E5M2>(const CombineLaunch&);
+COLLSIM_COMBINE_KERNELS(Float8E4M3);
+COLLSIM_COMBINE_KERNELS(Float8E5M2);
 
 }  // namespace collsim::kernels

@@ -2,9 +2,9 @@
 
 namespace collsim::kernels {
 
-template void launch_reduction<Float16>(const CombineLaunch&);
-template void launch_reduction<BFloat16>(const CombineLaunch&);
-template void launch_reduction<float>(const CombineLaunch&);
-template void launch_reduction<double>(const CombineLaunch&);
+COLLSIM_COMBINE_KERNELS(Float16);
+COLLSIM_COMBINE_KERNELS(BFloat16);
+COLLSIM_COMBINE_KERNELS(float);
+COLLSIM_COMBINE_KERNELS(double);
 
 }  // namespace collsim::kernels

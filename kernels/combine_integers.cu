@@ -2,11 +2,11 @@
 
 namespace collsim::kernels {
 
-template void launch_reduction<std::int8_t>(const CombineLaunch&);
-template void launch_reduction<std::uint8_t>(const CombineLaunch&);
-template void launch_reduction<std::int32_t>(const CombineLaunch&);
-template void launch_reduction<std::uint32_t>(const CombineLaunch&);
-template void launch_reduction<std::int64_t>(const CombineLaunch&);
-template void launch_reduction<std::uint64_t>(const CombineLaunch&);
+COLLSIM_COMBINE_KERNELS(std::int8_t);
+COLLSIM_COMBINE_KERNELS(std::uint8_t);
+COLLSIM_COMBINE_KERNELS(std::int32_t);
+COLLSIM_COMBINE_KERNELS(std::uint32_t);
+COLLSIM_COMBINE_KERNELS(std::int64_t);
+COLLSIM_COMBINE_KERNELS(std::uint64_t);
 
 }  // namespace collsim::kernels

@@ -1,7 +1,7 @@
 // Combine kernel: the one source of what devices do, for nvcc and for the host compiler.
 //
 // A kernel is a function template over a Grid: what tells a thread which it is. nvcc compiles it with the
-// grid of the device (combine_launch.cuh), the host with one that a loop counts up (combine_source.cpp).
+// grid of the device (combine_reductions.cuh), the host with one that a loop counts up (combine_source.cpp).
 //
 // Items       of a launch are cut into tiles of tile_bytes. A block takes every blocks()-th tile and finds
 // its
