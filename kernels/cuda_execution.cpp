@@ -305,17 +305,18 @@ void CudaExecution::capture(std::int32_t set) {
   CaptureScope scope(origin);
   issue(set);
   const CudaGraph graph = scope.end();
+  // A plan without work is one empty node, so that its run is what launching a graph costs.
   std::size_t nodes = 0;
   COLLSIM_CUDA_CALL(cudaGraphGetNodes(graph.get(), nullptr, &nodes));
-  if (nodes > 0) {
-    cudaGraphExec_t exec = nullptr;
-    COLLSIM_CUDA_CALL(cudaGraphInstantiate(&exec, graph.get(), 0));
-    graphs_[at(set)].exec.reset(exec);
-    COLLSIM_CUDA_CALL(cudaSetDevice(issue_.stream_device.front()));
-    COLLSIM_CUDA_CALL(cudaGraphUpload(exec, origin));
-    COLLSIM_CUDA_CALL(cudaStreamSynchronize(origin));
-  }
-  graphs_[at(set)].is_captured = true;
+  cudaGraphNode_t node = nullptr;
+  if (nodes == 0) COLLSIM_CUDA_CALL(cudaGraphAddEmptyNode(&node, graph.get(), nullptr, 0));
+  cudaGraphExec_t exec = nullptr;
+  COLLSIM_CUDA_CALL(cudaGraphInstantiate(&exec, graph.get(), 0));
+  CudaGraphExec owner(exec);
+  COLLSIM_CUDA_CALL(cudaSetDevice(issue_.stream_device.front()));
+  COLLSIM_CUDA_CALL(cudaGraphUpload(exec, origin));
+  COLLSIM_CUDA_CALL(cudaStreamSynchronize(origin));
+  graphs_[at(set)] = std::move(owner);
 }
 
 // Copies between devices that do not reach each other go through the host, which a graph need not allow.
@@ -323,17 +324,16 @@ Duration CudaExecution::run() {
   return checked([&] {
     const auto set = static_cast<std::int32_t>(runs_++ % options_.sets);
     const bool by_graph = options_.graph && !issue_.has_peer_copies;
-    if (by_graph && !graphs_[at(set)].is_captured) capture(set);
+    if (by_graph && !graphs_[at(set)]) capture(set);
     const int device = issue_.stream_device.front();
     const cudaStream_t origin = streams_.front().get();
     COLLSIM_CUDA_CALL(cudaSetDevice(device));
     COLLSIM_CUDA_CALL(cudaEventRecord(times_[0].get(), origin));
-    if (!by_graph) {
+    if (by_graph)
+      COLLSIM_CUDA_CALL(cudaGraphLaunch(graphs_[at(set)].get(), origin));
+    else
       issue(set);
-      COLLSIM_CUDA_CALL(cudaSetDevice(device));
-    } else if (graphs_[at(set)].exec) {
-      COLLSIM_CUDA_CALL(cudaGraphLaunch(graphs_[at(set)].exec.get(), origin));
-    }
+    COLLSIM_CUDA_CALL(cudaSetDevice(device));
     COLLSIM_CUDA_CALL(cudaEventRecord(times_[1].get(), origin));
     COLLSIM_CUDA_CALL(cudaEventSynchronize(times_[1].get()));
     float milliseconds = 0;

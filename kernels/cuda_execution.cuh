@@ -51,11 +51,6 @@ class CudaExecution : public Execution {
     std::vector<Launch> launches;    // [batch]
     std::vector<CudaMemory> memory;  // [device]
   };
-  struct Graph {
-    CudaGraphExec exec;  // null where the graph has no work
-    bool is_captured = false;
-  };
-
   template <class Function>
   auto checked(Function&& function);
   void check_memory() const;
@@ -91,7 +86,7 @@ class CudaExecution : public Execution {
   std::vector<CudaStream> streams_;         // of issue_
   std::vector<CudaEvent> events_;           // of issue_
   std::array<CudaEvent, 2> times_;          // of the origin: start, end
-  std::vector<Graph> graphs_;               // [set]
+  std::vector<CudaGraphExec> graphs_;       // [set]; null until the first run
   std::int64_t runs_ = 0;
   std::string failure_;  // what failed for good
 };
