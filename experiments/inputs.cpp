@@ -138,6 +138,8 @@ Registries registries(const std::string& cluster_file) {
   result.file_suffix = algorithm_file_suffix;
   result.file_options = algorithm_file_options();
   for (const Preset& preset : presets()) result.presets.emplace_back(preset.name);
+  result.preset_suffix = ".yaml";
+  result.preset_file = [](const std::string& path) { return read_file(path); };
   if (!cluster_file.empty()) result.presets.push_back(cluster_file);
   result.preset_text =
       [cluster_file](std::string_view name) -> std::optional<std::pair<std::string, std::string>> {

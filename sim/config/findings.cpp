@@ -40,8 +40,10 @@ std::vector<std::pair<std::string, const Value*>> each(const Value& value, const
   return result;
 }
 
-std::string path_of(const Value& name) {
-  const Source& source = *name.node->where.source;
+std::string path_of(const Value& name) { return path_of(*name.node); }
+
+std::string path_of(const Node& name) {
+  const Source& source = *name.where.source;
   const std::size_t folder = source.layer == Layer::file ? source.name.rfind('/') : std::string::npos;
   if (folder == std::string::npos || name.text.front() == '/') return name.text;
   return source.name.substr(0, folder + 1) + name.text;

@@ -66,6 +66,7 @@ std::vector<std::pair<std::string, const Value*>> each(const Value& value, const
 
 // What a file says of another file: its path, which is relative to the folder of the file that names it.
 std::string path_of(const Value& name);
+std::string path_of(const Node& name);
 
 // "there is no rank 9", expected "a rank from 0 to 7", if there are `ranks`. True if there is.
 bool exists(std::int64_t rank, std::int64_t ranks, const std::string& key, Findings& findings);

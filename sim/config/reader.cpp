@@ -3,10 +3,12 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "sim/config/binder.hpp"
 #include "sim/config/checker.hpp"
 #include "sim/config/document.hpp"
+#include "sim/config/findings.hpp"
 #include "sim/config/layers.hpp"
 #include "sim/config/table.hpp"
 #include "sim/core/quantity_text.hpp"
@@ -33,11 +35,29 @@ NodePtr overridden(NodePtr root, const Key& table, const std::vector<Override>& 
   return root;
 }
 
+// The preset in the file whose path is `name`.
+NodePtr document_in_file(const Node& name, const std::string& path, const Registries& registries,
+                         Diagnostics& diagnostics) {
+  const std::string file = config::path_of(name);
+  const auto content = registries.preset_file(file);
+  if (const auto* text = std::get_if<std::string>(&content))
+    return config::parse_preset(*text, file, diagnostics);
+  const auto& problem = std::get<Diagnostic>(content);
+  diagnostics.add(
+      diagnostic_at(name.where, path, "the file " + quoted(file) + ": " + problem.message, problem.expected));
+  return nullptr;
+}
+
 // The preset that `name` (of key `path`) names, as a document; null if there is none to read.
 NodePtr document_of(const Node& name, const std::string& path, const Registries& registries,
                     Diagnostics& diagnostics) {
-  if (name.kind != Node::Kind::scalar || !registries.preset_text) return nullptr;
-  if (!config::contains(registries.presets, name.text)) return nullptr;
+  if (name.kind != Node::Kind::scalar) return nullptr;
+  if (!config::contains(registries.presets, name.text)) {
+    const std::string& suffix = registries.preset_suffix;
+    const bool is_file = !suffix.empty() && name.text.size() > suffix.size() && name.text.ends_with(suffix);
+    return is_file ? document_in_file(name, path, registries, diagnostics) : nullptr;
+  }
+  if (!registries.preset_text) return nullptr;
   const auto text = registries.preset_text(name.text);
   if (text) return config::parse_preset(text->first, text->second, diagnostics);
   diagnostics.add(diagnostic_at(name.where, path, "the preset " + quoted(name.text) + " cannot be read"));

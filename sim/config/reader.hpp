@@ -2,7 +2,7 @@
 //
 // Errors      Exactly one of value and errors: `experiment` is set if and only if `diagnostics` has no error.
 // Presets     A preset is YAML with the keys of `cluster` (and `launch_overhead`); keys of the experiment
-// override it.
+// override it. One that is named by its path is looked for in the folder of the file that names it.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "sim/config/diagnostic.hpp"
@@ -33,6 +34,9 @@ struct Registries {
   std::vector<std::string> presets;
   // The text of a preset and the path to name in diagnostics; nothing if there is no such preset.
   std::function<std::optional<std::pair<std::string, std::string>>(std::string_view)> preset_text;
+  // Any other name that ends so is the path of a preset's file; empty = there are none. Its text, or why not.
+  std::string preset_suffix;
+  std::function<std::variant<std::string, Diagnostic>(const std::string& path)> preset_file;
 };
 
 struct Override {

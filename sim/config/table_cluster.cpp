@@ -120,13 +120,19 @@ Key fabric_table() {
        moved("routing", "the key routing beside cluster; hash is ecmp there")});
 }
 
+Key preset_key(const Registries& registries, std::string description) {
+  Key key = choice("preset", registries.presets, std::move(description));
+  key.file_suffix = registries.preset_suffix;
+  return key;
+}
+
 // Groups of unlike nodes.
 Key groups_table(const Registries& registries) {
   Key node = node_table();
   node.description = "laid over cluster.node, or over the node of the preset beside it";
   return list_of(table("nodes", "groups of equal nodes, one after the other",
                        {required(integer("count", 1, ranks_max, "nodes of the group")),
-                        choice("preset", registries.presets, "hardware whose node it is"), std::move(node)}),
+                        preset_key(registries, "hardware whose node it is"), std::move(node)}),
                  groups_max);
 }
 
@@ -148,10 +154,9 @@ Key cluster_table(const Registries& registries) {
                                    "nodes of the cluster; a torus or mesh has as many as its dimensions say"),
                            "1");
   nodes.list = {groups_table(registries)};
-  return table(
-      "cluster", "the machine that is simulated",
-      {choice("preset", registries.presets, "hardware to start from; the keys beside it override it"),
-       std::move(nodes), node_table(), fabric_table(), sites_table()});
+  return table("cluster", "the machine that is simulated",
+               {preset_key(registries, "hardware to start from; the keys beside it override it"),
+                std::move(nodes), node_table(), fabric_table(), sites_table()});
 }
 
 }  // namespace collsim::config

@@ -55,7 +55,8 @@ TEST_CASE("run says which preset does not exist") {
               "x.yaml:1:19: error: cluster.preset: there is no preset 'dgx-h10'\n"
               "  cluster: {preset: dgx-h10, nodes: 4}\n"
               "                    ^\n"
-              "  expected one of dgx-v100, dgx2, dgx-a100, dgx-h100, gb200-nvl72, mi300x, tpu-v4\n"
+              "  expected one of dgx-v100, dgx2, dgx-a100, dgx-h100, gb200-nvl72, mi300x, tpu-v4, "
+              "or a file whose name ends in .yaml\n"
               "  did you mean 'dgx-h100'?\n");
 }
 

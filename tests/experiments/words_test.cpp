@@ -120,7 +120,8 @@ TEST_CASE("Words of predict are checked like a file, without a place that the us
   };
   CHECK(predict({"all_reduce", "--cluster", "dgxh100", "--nodes", "2"}) ==
         "<command line>: error: cluster.preset: there is no preset 'dgxh100'\n"
-        "  expected one of dgx-v100, dgx2, dgx-a100, dgx-h100, gb200-nvl72, mi300x, tpu-v4\n"
+        "  expected one of dgx-v100, dgx2, dgx-a100, dgx-h100, gb200-nvl72, mi300x, tpu-v4, "
+        "or a file whose name ends in .yaml\n"
         "  did you mean 'dgx-h100'?\n");
   CHECK(predict({"all_reduc", "--cluster", "dgx-h100"}) ==
         "<command line>: error: collective: there is no collective 'all_reduc'\n"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "sim/config/file.hpp"
@@ -106,4 +107,54 @@ TEST_CASE("The quickstart experiment reads without a word") {
   CHECK(result.experiment->cluster.nodes == 4);
   CHECK(result.experiment->algorithms.size() == 4);
   CHECK(result.experiment->sizes == std::vector<Bytes>{Bytes(8 << 20), Bytes(64 << 20), Bytes(1 << 30)});
+}
+
+namespace {
+
+Registries preset_files() {
+  Registries registries = real_presets();
+  registries.preset_suffix = ".yaml";
+  registries.preset_file = [](const std::string& path) -> std::variant<std::string, Diagnostic> {
+    if (path == "folder/machine.yaml" || path == "machine.yaml")
+      return "node: {gpus: 3, interconnect: {kind: nvswitch, bandwidth: 7 GB/s}}\nlaunch_overhead: 2 us\n";
+    if (path == "folder/wrong.yaml") return "node: {gpus: 3}\nnodel: 1\n";
+    Diagnostic missing;
+    missing.message = "no such file";
+    return missing;
+  };
+  return registries;
+}
+
+ReadResult read_with_file(const std::string& preset, const std::vector<Override>& overrides = {}) {
+  return read_experiment("cluster: {preset: " + preset + "}\nalgorithm: ring\nsize: 12 B\n", "folder/x.yaml",
+                         overrides, preset_files());
+}
+
+}  // namespace
+
+TEST_CASE("A preset may be a file, looked for beside the file that names it") {
+  const ReadResult result = read_with_file("machine.yaml");
+  CHECK(result.diagnostics.text() == "");
+  REQUIRE(result.experiment.has_value());
+  CHECK(result.experiment->cluster.node.gpus == 3);
+  CHECK(result.experiment->launch_overhead == Duration::microseconds(2));
+  CHECK(read_with_file("machine.yaml", {{"cluster.node.gpus", "2"}}).experiment->cluster.node.gpus == 2);
+}
+
+TEST_CASE("A preset's path from the command line is as it was typed") {
+  const ReadResult result = read_with_file("dgx2", {{"cluster.preset", "machine.yaml"}});
+  CHECK(result.diagnostics.text() == "");
+  REQUIRE(result.experiment.has_value());
+  CHECK(result.experiment->cluster.node.gpus == 3);
+}
+
+TEST_CASE("A preset's file that cannot be read or is wrong is said with its place") {
+  CHECK(read_with_file("missing.yaml").diagnostics.text() ==
+        "folder/x.yaml:1:19: error: cluster.preset: the file 'folder/missing.yaml': no such file\n"
+        "      cluster: {preset: missing.yaml}\n"
+        "                        ^\n");
+  const std::string wrong = read_with_file("wrong.yaml").diagnostics.text();
+  CHECK(wrong.find("folder/wrong.yaml:2:1: error: cluster.nodel: unknown key\n") == 0);
+  CHECK(read_with_file("machine.yml").diagnostics.text().find("there is no preset 'machine.yml'") !=
+        std::string::npos);
 }
