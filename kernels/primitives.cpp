@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
-#include <span>
 
 #include "kernels/primitive_plans.hpp"
 #include "sim/core/check.hpp"
@@ -16,31 +14,19 @@ constexpr std::int64_t smallest_size = 4 << 10;
 constexpr std::int64_t tiny_size = 4;
 constexpr std::int64_t tiny_chain = 512;
 constexpr std::int64_t shortest_chain = 2;
-constexpr std::int64_t shortest_long_chain = 8;
-// Of the cache, what the places of a chain take together, if the memory allows.
+constexpr std::int64_t shortest_long_chain = 6;
+// Of the cache, what the places of a few runs take together, if the memory allows.
 constexpr std::int64_t footprint_of_cache = 2;
+// A thread or a block reaches a part of a large last level only, so more than this is not needed.
+constexpr std::int64_t footprint_max = std::int64_t{256} << 20;
+constexpr std::int64_t footprint_of_run = std::int64_t{32} << 20;
+constexpr std::int64_t sets_max = 16;
 constexpr std::int64_t memory_share = 4;  // a quarter of what is free
 
 Duration median_of(std::vector<Duration> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
-}
-
-// Ones everywhere: memory that was never written may not be memory yet, and sums of ones stay ordinary
-// numbers.
-void fill_with_ones(Execution& execution, const Plan& plan) {
-  constexpr std::int64_t piece = std::int64_t{1} << 20;
-  std::vector<std::byte> data(static_cast<std::size_t>(piece));
-  const float one = 1;
-  for (std::size_t i = 0; i < data.size(); i += sizeof one) std::memcpy(data.data() + i, &one, sizeof one);
-  for (std::size_t area = 0; area < plan.areas.size(); ++area) {
-    const std::int64_t bytes = plan.areas[area].bytes;
-    for (std::int64_t offset = 0; offset < bytes; offset += piece) {
-      const auto count = static_cast<std::size_t>(std::min(piece, bytes - offset));
-      execution.upload(static_cast<std::int32_t>(area), offset, std::span(data).first(count));
-    }
-  }
 }
 
 class Measurement {
@@ -90,13 +76,27 @@ class Measurement {
     spec.ranks = options_.ranks;
     spec.chains = concurrent;
     spec.device = device_;
-    const std::int64_t places = shape.outputs + shape.stagings;
-    const std::int64_t wanted = footprint_of_cache * backend_.cache_bytes() / (places * bytes * concurrent);
-    // Every rank has the memory, whether or not it has a chain.
-    const std::int64_t fitting = backend_.free_bytes() / memory_share / (places * bytes * options_.ranks);
-    spec.length = std::clamp(wanted + 1, shortest_long_chain, chain_max);
-    spec.slots = std::clamp(spec.length, std::int64_t{1}, std::max(fitting, std::int64_t{1}));
+    const std::int64_t operation = (shape.outputs + shape.stagings) * bytes * concurrent;
+    spec.length = std::clamp(footprint_of_run / operation, shortest_long_chain, chain_max);
+    spec.slots = std::clamp(footprint() / operation, std::int64_t{1}, spec.length);
     return spec;
+  }
+
+  std::int64_t footprint() const {
+    return std::min(
+        {footprint_of_cache * backend_.cache_bytes(), footprint_max, backend_.free_bytes() / memory_share});
+  }
+
+  // Enough sets of buffers that the runs of a chain together have the footprint.
+  std::int32_t sets_for(const Plan& plan) const {
+    const std::int64_t sets = footprint() / std::max<std::int64_t>(plan.memory_bytes(), 1);
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(sets, 1, sets_max));
+  }
+
+  std::unique_ptr<Execution> prepared(const Plan& plan) {
+    PrepareOptions how;
+    how.sets = sets_for(plan);
+    return backend_.prepare(plan, how);
   }
 
   // From a long and a short chain, run in turn, so that what slows the machine meets both.
@@ -106,10 +106,8 @@ class Measurement {
     brief.slots = std::min(spec.slots, brief.length);
     const Plan long_plan = chains_plan(spec);
     const Plan short_plan = chains_plan(brief);
-    const std::unique_ptr<Execution> long_run = backend_.prepare(long_plan, {});
-    const std::unique_ptr<Execution> short_run = backend_.prepare(short_plan, {});
-    fill_with_ones(*long_run, long_plan);
-    fill_with_ones(*short_run, short_plan);
+    const std::unique_ptr<Execution> long_run = prepared(long_plan);
+    const std::unique_ptr<Execution> short_run = prepared(short_plan);
     std::vector<Duration> long_times;
     std::vector<Duration> short_times;
     for (int i = 0; i < options_.warmup + options_.runs; ++i) {

@@ -1,9 +1,11 @@
 // Primitives: what one operation costs on a backend, measured with plans that do nothing else.
 //
-// Method      Medians of repeated runs after a warm-up; places are cycled, so that together they are larger
-//             than the cache (as far as the memory and chain_max allow). A plan of k chains (one a rank) of t
-//             equal operations, each after the one before, gives the rate of k concurrent operations; the
-//             difference between long and short chains takes away what starting and ending costs.
+// Method      Medians of repeated runs after a warm-up; places and sets of buffers are cycled, so that
+// together
+//             they are larger than the cache (at most 256 MiB, and a quarter of the free memory). A plan of k
+//             chains (one a rank) of t equal operations, each after the one before, gives the rate of k
+//             concurrent operations; the difference between long and short chains takes away what starting
+//             and ending costs.
 // Rates       Bytes of the message a second: a copy of m bytes reads m and writes m; a reduction of m bytes
 //             reads 2 m and writes m.
 // Exchange    In a collective a reduction reads what a copy has just written, part of which is still in a
