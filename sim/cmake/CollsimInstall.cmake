@@ -12,6 +12,11 @@ foreach(folder sim topologies algorithms kernels)
     FILES_MATCHING PATTERN "*.hpp" PATTERN cmake EXCLUDE)
 endforeach()
 
+# The static libraries keep what the CUDA backend is linked with.
+set(COLLSIM_FIND_CUDA "")
+if(COLLSIM_HAS_CUDA)
+  set(COLLSIM_FIND_CUDA "find_dependency(CUDAToolkit)")
+endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/collsimConfig.cmake.in
   ${PROJECT_BINARY_DIR}/collsimConfig.cmake INSTALL_DESTINATION ${COLLSIM_CONFIG_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/collsimConfigVersion.cmake COMPATIBILITY SameMinorVersion)
