@@ -138,6 +138,10 @@ Topology worn(const std::shared_ptr<const Topology>& base, std::shared_ptr<const
   if (base->has_unlike_gpus())
     for (std::int32_t node = 0; node < parts.placement.nodes; ++node)
       parts.node_gpus.push_back(base->gpu(parts.placement.first_rank_of(node)));
+  for (std::int32_t node = 0; node < parts.placement.nodes; ++node) {
+    const SharedMemory* memory = base->memory_of(parts.placement.first_rank_of(node));
+    parts.node_memories.push_back(memory == nullptr ? SharedMemory() : *memory);
+  }
   for (std::uint32_t i = 0; i < base->vertex_count(); ++i) {
     parts.vertices.push_back(base->vertex(VertexId(i)));
     parts.vertex_names.push_back(base->vertex_name(VertexId(i)));

@@ -186,6 +186,31 @@ TEST_SUITE("topologies") {
     CHECK(route_of(result.topology, 0, 9) == route_of(topology, 0, 9));
   }
 
+  TEST_CASE("What is down from the start leaves ranks the memory that they share") {
+    NodeGroup shared{2, "",
+                     cluster_of(FabricKind::single_switch, 1, 4, 4, InterconnectKind::shared_memory).node};
+    NodeGroup apart{1, "", cluster_of(FabricKind::single_switch, 1, 2, 2).node};
+    ClusterSpec cluster = cluster_of(FabricKind::single_switch, 3, 4, 4);
+    cluster.groups = {shared, apart};
+    const Topology topology = built(cluster);
+    ConditionsSpec spec;
+    spec.faults = {down(FaultTarget::nic, "node0/nic1")};
+    const Topology worn = resolved(topology, spec).topology;
+    for (const Rank rank : {0, 3, 4, 7}) {
+      REQUIRE(worn.memory_of(rank) != nullptr);
+      CHECK(worn.memory_of(rank)->link == topology.memory_of(rank)->link);
+      CHECK(worn.memory_of(rank)->reduce_total == Bandwidth::gigabytes_per_second(250));
+    }
+    CHECK(worn.memory_of(8) == nullptr);
+    CHECK(names_of(worn, route_of(worn, 0, 2)) ==
+          std::vector<std::string>{"node0/memory_in", "node0/memory_out", "node0/gpu2"});
+    // A memory that is down: its messages go over NICs, and whoever works there waits for it.
+    spec.faults = {down(FaultTarget::link, "node1/memory_in -> node1/memory_out")};
+    const Topology without = resolved(topology, spec).topology;
+    CHECK(names_of(without, route_of(without, 4, 5)) ==
+          std::vector<std::string>{"node1/nic0", "switch0", "node1/nic1", "node1/gpu1"});
+  }
+
   TEST_CASE("Spread connections keep the routes that are live") {
     ClusterSpec cluster = tree_of(FabricKind::fat_tree, 2, 8, 8, 1, 0);
     cluster.routing.kind = RoutingKind::spray;

@@ -378,7 +378,8 @@ TEST_SUITE("sim/execution") {
     CHECK(counts.folded > 20);
   }
 
-  TEST_CASE("shared memory: two streams that share a unit fold and are swept at half its rate") {
+  TEST_CASE(
+      "Two streams that share a reduction unit fold and are swept at half its rate, with a memory or not") {
     ClusterSpec cluster = memory_of(4);
     cluster.node.interconnect.total = rate_of(500 * gb);
     cluster.node.interconnect.reduce_total = rate_of(500 * gb);
