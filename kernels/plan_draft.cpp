@@ -276,12 +276,10 @@ void Recorder::local(const Step& step, const Chunk& source) {
 // Nobody needs a result any more: its place is free.
 void Recorder::release(const Payload& payload, const Chunk&) {
   if (payload.aggregation < 0) return;
-  const Staged* staged = nullptr;
-  const std::int32_t number = aggregations_[static_cast<std::size_t>(payload.aggregation)].staged;
-  if (number < 0) return;
-  staged = &draft_.staged[static_cast<std::size_t>(number)];
-  const auto group = static_cast<std::size_t>(staged->owner) - graph_.connections().size();
-  groups_[group].free.push_back(payload.aggregation);
+  const std::int32_t staged = aggregations_[static_cast<std::size_t>(payload.aggregation)].staged;
+  if (staged < 0) return;
+  const std::int32_t owner = draft_.staged[static_cast<std::size_t>(staged)].owner;
+  groups_[static_cast<std::size_t>(owner) - graph_.connections().size()].free.push_back(payload.aggregation);
 }
 
 // A place for the next result of a group. As many as a connection has slots are made before one is used
@@ -367,6 +365,7 @@ void Recorder::divide() {
     if (end > first_operation_[stream])
       last[static_cast<std::size_t>(graph_.streams()[stream].rank)].push_back(task_of_[end - 1]);
   }
+  for (std::vector<std::int32_t>& tasks : last) std::sort(tasks.begin(), tasks.end());
   for (Rank rank = 0; rank < schedule.ranks; ++rank)
     for (std::int64_t cell = 0; cell < layout.cells(); ++cell) {
       if (!wants(rank, cell)) continue;
@@ -389,8 +388,7 @@ void Recorder::divide() {
     }
 }
 
-}  // namespace
-
+// The areas of all ranks' buffers.
 void add_buffers(const Schedule& schedule, Plan& plan) {
   const std::int64_t bytes = vector_bytes(schedule.layout);
   const auto add = [&plan](AreaKind kind, Rank rank, std::int64_t size) {
@@ -405,6 +403,8 @@ void add_buffers(const Schedule& schedule, Plan& plan) {
                                : add(AreaKind::scratch, rank, scratch_bytes(schedule.layout)));
   }
 }
+
+}  // namespace
 
 std::variant<Draft, NoPlan> draft_of(const Schedule& schedule, const DataflowGraph& graph) {
   Draft draft;

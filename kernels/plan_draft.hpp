@@ -31,8 +31,6 @@ struct Draft {
   std::vector<Staged> staged;
 };
 
-// Sets the places of a draft's buffers: the areas of all ranks, by the layout.
-void add_buffers(const Schedule& schedule, Plan& plan);
 // What the schedule does, task by task.
 std::variant<Draft, NoPlan> draft_of(const Schedule& schedule, const DataflowGraph& graph);
 // Lays out staging memory.
