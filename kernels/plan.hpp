@@ -8,18 +8,25 @@
 //
 // Areas       The buffers of each rank: output always; input and scratch where the schedule has them. And
 //             staging memory of a connection, at the receiving rank: up to `slots` messages, as many bytes
-//             each as its largest staged message; message k uses place k mod slots. Element order inside
-//             input, output and scratch is the layout's (Layout::offset_bytes; Plan::scratch_offset).
+//             each as its largest staged message, in multiples of 256; the k-th staged message uses place
+//             k mod slots. Of an aggregation group, at its first member; of a stream that needs a copy (see
+//             Overlaps). Element order inside input, output and scratch is the layout's (offset_of()).
 // Messages    A send copies its chunk into staging at the receiver; the receive copies it out, or reduces it
-//             with what is there (receive_reduce: destination = local op message).
+//             with what is there: chunk = chunk op message, and from_source chunk = source op message, the
+//             local operand first. For the order of additions either is right: the two operands of one may
+//             change places (sim/model/numerics.hpp). An empty message has no bytes and no place.
 //             direct: the copy of a send goes straight into the chunk of a plain receive wherever the target
 //             chunk's earlier users (by the plan's order) come before the send; then the receive is a task
 //             without work. REQUIRES a proven schedule: only there is every access ordered.
 //             fused: a receive or receive_reduce and a send of the same chunk that waits for nothing else
 //             become one task with two destinations (collective libraries' receive-reduce-copy-send).
 // Slots       Send k of a connection comes after receive (k - slots) of it.
-// Aggregation One task reduces all members' chunks into staging at the first member, eight sources at a time;
-//             each collect copies from there.
+// Aggregation Tasks reduce all members' chunks, in their order, into staging at the first member, eight
+//             sources at a time; each collect copies from there. A group has as many places for results as a
+//             connection has slots, and more only where the untimed run needs more at a time; before a place
+//             is used again, all must have collected what was there.
+// Overlaps    A source that shares some but not all of its elements with the chunk that is written is copied
+//             to staging memory first, by a task of its own.
 // Average     avg is a sum; when all is done, a divide task for every range that a rank wants.
 // Tasks       In an order in which all predecessors of a task come before it. Tasks without work (wait,
 //             empty chunks, direct receives) carry order only.
@@ -111,7 +118,11 @@ std::int64_t offset_of(const Layout& layout, const Chunk& chunk);
 std::int64_t scratch_bytes(const Layout& layout);
 
 // Orders in which to run all tasks one after the other. What a schedule forgets to order shows in some of
-// them: in `latest_first` everything that may wait does.
+// them. All but the first are list schedules, O(tasks log tasks + predecessors): of the tasks that can run,
+//   latest_first  one that writes to a buffer before those that only read there, and of these the last one:
+//                 what may wait, does, and reads wait longest
+//   random        one of the stream with the highest of random priorities (so that some streams wait as long
+//                 as they can), or, for half of the seeds, one with a random priority of its own
 enum class OrderKind { as_planned, latest_first, random };
 std::vector<std::int32_t> order_of(const Plan& plan, OrderKind kind, std::uint64_t seed = 1);
 
