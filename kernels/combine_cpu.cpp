@@ -26,7 +26,10 @@
 namespace collsim::kernels {
 namespace {
 
-constexpr std::int64_t piece_elements = 1024;
+// Of what is accumulated. Smaller ones read each source in shorter runs, larger ones leave the first cache.
+constexpr std::int64_t piece_bytes = 8192;
+template <class T>
+constexpr std::int64_t piece_elements = piece_bytes / static_cast<std::int64_t>(sizeof(Accumulator<T>));
 
 bool has_avx2() {
 #if COLLSIM_HAS_AVX2
@@ -44,6 +47,13 @@ COLLSIM_INLINE T load(const std::byte* place) {
   return value;
 }
 
+// With masks: of a conditional operator compilers make a branch when one side is arithmetic on floats, and
+// then no vector code.
+COLLSIM_INLINE std::uint32_t choose(bool condition, std::uint32_t yes, std::uint32_t no) {
+  const std::uint32_t mask = 0U - static_cast<std::uint32_t>(condition);
+  return (yes & mask) | (no & ~mask);
+}
+
 // The conversions of element_types.hpp without branches.
 template <class T>
 COLLSIM_INLINE Accumulator<T> wide(T element) {
@@ -58,35 +68,36 @@ COLLSIM_INLINE Accumulator<T> wide(T element) {
     const float number = with_bits_of<float>(size << shift) * with_bits_of<float>(scale_bits);
     const bool special = T::has_infinity ? size >= T::infinite : size == T::nan;
     const std::uint32_t bits = with_bits_of<std::uint32_t>(number);
-    return with_bits_of<float>(sign | (special ? 0x7f800000U | (size << shift) : bits));
+    return with_bits_of<float>(sign | choose(special, 0x7f800000U | (size << shift), bits));
   } else {
     return element;
   }
 }
 
+// The bits of the narrow float, in 32 bits: compilers make better code of the step to 16 or 8 bits when it
+// stands in a loop of its own. Comparisons are signed, which vectors have.
 template <class T>
-COLLSIM_INLINE T narrow(Accumulator<T> value) {
-  if constexpr (is_narrow<T>) {
-    constexpr int shift = 23 - T::mantissa_bits;
-    constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - T::bias) << 23;
-    const auto all = with_bits_of<std::uint32_t>(value);
-    const std::uint32_t size = all & 0x7fffffffU;
-    const std::uint32_t half = (1U << (shift - 1)) - 1 + ((size >> shift) & 1U);
-    std::uint32_t result = (size - rebias + half) >> shift;
-    if constexpr (rebias != 0) {
-      // Below the normal numbers: the sum with a number whose last bit is worth the smallest subnormal.
-      constexpr auto magic_bits = static_cast<std::uint32_t>(127 + 24 - T::bias - T::mantissa_bits) << 23;
-      const float sum = with_bits_of<float>(size) + with_bits_of<float>(magic_bits);
-      const std::uint32_t small = with_bits_of<std::uint32_t>(sum) - magic_bits;
-      result = size < rebias + (1U << 23) ? small : result;
-    }
+COLLSIM_INLINE std::uint32_t narrow_bits(float value) {
+  constexpr int shift = 23 - T::mantissa_bits;
+  constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - T::bias) << 23;
+  const auto below = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b);
+  };
+  const auto all = with_bits_of<std::uint32_t>(value);
+  const std::uint32_t size = all & 0x7fffffffU;
+  const std::uint32_t half = (1U << (shift - 1)) - 1 + ((size >> shift) & 1U);
+  std::uint32_t result = (size - rebias + half) >> shift;
+  if constexpr (rebias != 0) {
+    // Below the normal numbers: the sum with a number whose last bit is worth the smallest subnormal.
+    constexpr auto magic_bits = static_cast<std::uint32_t>(127 + 24 - T::bias - T::mantissa_bits) << 23;
+    const float sum = with_bits_of<float>(size) + with_bits_of<float>(magic_bits);
+    const std::uint32_t small = with_bits_of<std::uint32_t>(sum) - magic_bits;
     constexpr std::uint32_t limit = T::saturates ? T::largest : T::infinite;
-    result = result > limit ? limit : result;
-    result |= (all >> 31) << (T::exponent_bits + T::mantissa_bits);
-    return T{static_cast<typename T::Bits>(size > 0x7f800000U ? T::nan : result)};
-  } else {
-    return value;
+    result = choose(below(limit, result), limit, result);
+    result = choose(below(size, rebias + (1U << 23)), small, result);
   }
+  result |= (all >> 31) << (T::exponent_bits + T::mantissa_bits);
+  return choose(below(0x7f800000U, size), T::nan, result);
 }
 
 template <ReductionOp reduction, class A>
@@ -106,46 +117,67 @@ COLLSIM_INLINE A together(A a, A b) {
   }
 }
 
-// What a piece is combined in, and what it is stored from.
+// What a piece is combined in, and what it is stored from: the same memory where nothing is narrowed.
 template <class T>
 struct Piece {
-  alignas(64) std::array<Accumulator<T>, piece_elements> sums;
-  alignas(64) std::array<T, is_narrow<T> ? piece_elements : 1> narrowed;
+  alignas(64) std::array<T, piece_elements<T>> result;
+};
+template <class T>
+requires is_narrow<T>
+struct Piece<T> {
+  alignas(64) std::array<T, piece_elements<T>> result;
+  alignas(64) std::array<float, piece_elements<T>> sums;
+  alignas(64) std::array<std::uint32_t, piece_elements<T>> bits;
 };
 
-// Elements [begin, begin + count) of all sources. Returns where the result lies.
+// Elements [begin, begin + count) of all sources, as they are accumulated. Two sources in the first pass over
+// a piece, then two in each, and one in the last if their number is odd.
 template <class T, ReductionOp reduction>
-COLLSIM_INLINE const void* combine_piece(const CombineItem& item, std::int64_t begin, std::int64_t count,
-                                         Piece<T>& piece) {
+COLLSIM_INLINE void accumulate(const CombineItem& item, std::int64_t begin, std::int64_t count,
+                               Accumulator<T>* __restrict sums) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::byte* const first = item.sources[0] + begin * size;
-  const std::byte* const second = item.sources[1] + begin * size;
-  Accumulator<T>* __restrict const sums = piece.sums.data();
+  const std::byte* a = item.sources[0] + begin * size;
+  const std::byte* b = item.sources[1] + begin * size;
   for (std::int64_t i = 0; i < count; ++i)
-    sums[i] = together<reduction>(wide(load<T>(first + i * size)), wide(load<T>(second + i * size)));
-  for (std::size_t k = 2; k < static_cast<std::size_t>(item.source_count); ++k) {
-    const std::byte* const source = item.sources[k] + begin * size;
+    sums[i] = together<reduction>(wide(load<T>(a + i * size)), wide(load<T>(b + i * size)));
+  std::size_t next = 2;
+  for (; next + 2 <= static_cast<std::size_t>(item.source_count); next += 2) {
+    a = item.sources[next] + begin * size;
+    b = item.sources[next + 1] + begin * size;
     for (std::int64_t i = 0; i < count; ++i)
-      sums[i] = together<reduction>(sums[i], wide(load<T>(source + i * size)));
+      sums[i] = together<reduction>(together<reduction>(sums[i], wide(load<T>(a + i * size))),
+                                    wide(load<T>(b + i * size)));
   }
+  if (next == static_cast<std::size_t>(item.source_count)) return;
+  a = item.sources[next] + begin * size;
+  for (std::int64_t i = 0; i < count; ++i)
+    sums[i] = together<reduction>(sums[i], wide(load<T>(a + i * size)));
+}
+
+// Into piece.result.
+template <class T, ReductionOp reduction>
+COLLSIM_INLINE void combine_piece(const CombineItem& item, std::int64_t begin, std::int64_t count,
+                                  Piece<T>& piece) {
+  T* __restrict const result = piece.result.data();
   if constexpr (is_narrow<T>) {
-    T* __restrict const narrowed = piece.narrowed.data();
-    for (std::int64_t i = 0; i < count; ++i) narrowed[i] = narrow<T>(sums[i]);
-    return narrowed;
+    float* __restrict const sums = piece.sums.data();
+    std::uint32_t* __restrict const bits = piece.bits.data();
+    accumulate<T, reduction>(item, begin, count, sums);
+    for (std::int64_t i = 0; i < count; ++i) bits[i] = narrow_bits<T>(sums[i]);
+    for (std::int64_t i = 0; i < count; ++i) result[i].bits = static_cast<typename T::Bits>(bits[i]);
   } else {
-    return sums;
+    accumulate<T, reduction>(item, begin, count, result);
   }
 }
 
 template <class T, ReductionOp reduction>
-const void* combine_piece_plain(const CombineItem& item, std::int64_t begin, std::int64_t count,
-                                Piece<T>& piece) {
-  return combine_piece<T, reduction>(item, begin, count, piece);
+void combine_piece_plain(const CombineItem& item, std::int64_t begin, std::int64_t count, Piece<T>& piece) {
+  combine_piece<T, reduction>(item, begin, count, piece);
 }
 template <class T, ReductionOp reduction>
-COLLSIM_AVX2 const void* combine_piece_avx2(const CombineItem& item, std::int64_t begin, std::int64_t count,
-                                            Piece<T>& piece) {
-  return combine_piece<T, reduction>(item, begin, count, piece);
+COLLSIM_AVX2 void combine_piece_avx2(const CombineItem& item, std::int64_t begin, std::int64_t count,
+                                     Piece<T>& piece) {
+  combine_piece<T, reduction>(item, begin, count, piece);
 }
 
 template <class T, ReductionOp reduction>
@@ -154,16 +186,16 @@ void combine_all(const CombineItem& item, bool streaming) {
   const auto combine = has_avx2() ? combine_piece_avx2<T, reduction> : combine_piece_plain<T, reduction>;
   Piece<T> piece;
   const std::int64_t elements = item.bytes / size;
-  for (std::int64_t begin = 0; begin < elements; begin += piece_elements) {
-    const std::int64_t count = std::min(piece_elements, elements - begin);
-    const void* const result = combine(item, begin, count, piece);
+  for (std::int64_t begin = 0; begin < elements; begin += piece_elements<T>) {
+    const std::int64_t count = std::min(piece_elements<T>, elements - begin);
+    combine(item, begin, count, piece);
     for (int d = 0; d < item.destination_count; ++d) {
       std::byte* const destination = item.destinations[static_cast<std::size_t>(d)] + begin * size;
       const auto bytes = static_cast<std::size_t>(count * size);
       if (streaming) {
-        stream_store(destination, result, bytes);
+        stream_store(destination, piece.result.data(), bytes);
       } else {
-        std::memcpy(destination, result, bytes);
+        std::memcpy(destination, piece.result.data(), bytes);
       }
     }
   }
@@ -200,7 +232,7 @@ COLLSIM_INLINE T quotient(T element, std::int64_t divisor) {
   if constexpr (std::is_integral_v<T> && sizeof(T) < 8) {
     return static_cast<T>(static_cast<double>(element) / static_cast<double>(divisor));
   } else {
-    return narrow<T>(divided(wide(element), divisor));
+    return narrowed<T>(divided(widened(element), divisor));
   }
 }
 
