@@ -481,7 +481,8 @@ TEST_CASE("Ranks that round in other orders are unlike and within the bound") {
   fill(execution, plan, values);
   RunAsContract()(schedule, plan, execution);
   CHECK(check(execution, plan, values).unlike_ranks == 0);
-  for (const std::size_t at : {0, 4, 40})  // the last bit of three elements
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{4}, std::size_t{40}})  // the last bit of three elements
     execution.memory(plan.output[2])[at] ^= std::byte{0x01};
   const ValueReport report = check(execution, plan, values);
   CHECK(report.right());
