@@ -130,28 +130,32 @@ struct Piece<T> {
   alignas(64) std::array<std::uint32_t, piece_elements<T>> bits;
 };
 
-// Elements [begin, begin + count) of all sources, as they are accumulated. Two sources in the first pass over
-// a piece, then two in each, and one in the last if their number is odd.
+// Elements [begin, begin + count) of all sources, as they are accumulated. The first pass over a piece takes
+// two sources, or three if their number is odd, each other one two.
 template <class T, ReductionOp reduction>
 COLLSIM_INLINE void accumulate(const CombineItem& item, std::int64_t begin, std::int64_t count,
                                Accumulator<T>* __restrict sums) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const auto sources = static_cast<std::size_t>(item.source_count);
   const std::byte* a = item.sources[0] + begin * size;
   const std::byte* b = item.sources[1] + begin * size;
-  for (std::int64_t i = 0; i < count; ++i)
-    sums[i] = together<reduction>(wide(load<T>(a + i * size)), wide(load<T>(b + i * size)));
-  std::size_t next = 2;
-  for (; next + 2 <= static_cast<std::size_t>(item.source_count); next += 2) {
+  if (sources % 2 == 0) {
+    for (std::int64_t i = 0; i < count; ++i)
+      sums[i] = together<reduction>(wide(load<T>(a + i * size)), wide(load<T>(b + i * size)));
+  } else {
+    const std::byte* const c = item.sources[2] + begin * size;
+    for (std::int64_t i = 0; i < count; ++i)
+      sums[i] =
+          together<reduction>(together<reduction>(wide(load<T>(a + i * size)), wide(load<T>(b + i * size))),
+                              wide(load<T>(c + i * size)));
+  }
+  for (std::size_t next = 2 + sources % 2; next < sources; next += 2) {
     a = item.sources[next] + begin * size;
     b = item.sources[next + 1] + begin * size;
     for (std::int64_t i = 0; i < count; ++i)
       sums[i] = together<reduction>(together<reduction>(sums[i], wide(load<T>(a + i * size))),
                                     wide(load<T>(b + i * size)));
   }
-  if (next == static_cast<std::size_t>(item.source_count)) return;
-  a = item.sources[next] + begin * size;
-  for (std::int64_t i = 0; i < count; ++i)
-    sums[i] = together<reduction>(sums[i], wide(load<T>(a + i * size)));
 }
 
 // Into piece.result.

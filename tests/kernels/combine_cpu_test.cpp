@@ -249,9 +249,9 @@ TEST_CASE("Streamed stores are memcpy for every size and alignment") {
 TEST_CASE("CPU loops convert every narrow float as the elements do") {
   for (const Datatype datatype :
        {Datatype::float16, Datatype::bfloat16, Datatype::float8_e4m3, Datatype::float8_e5m2}) {
-    const int size = element_bytes(datatype);
+    const auto size = static_cast<std::size_t>(element_bytes(datatype));
     const std::uint32_t values = size == 1 ? 256 : 65'536;
-    std::vector<std::byte> a(values * static_cast<std::size_t>(size));
+    std::vector<std::byte> a(values * size);
     for (std::uint32_t value = 0; value < values; ++value) std::memcpy(a.data() + value * size, &value, size);
     for (const ReductionOp reduction :
          {ReductionOp::sum, ReductionOp::prod, ReductionOp::min, ReductionOp::max}) {
