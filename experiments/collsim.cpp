@@ -146,6 +146,9 @@ int main(int argc, char** argv) {
     if (const auto* command = std::get_if<PredictCommand>(&line.command)) return predict(*command, options);
     if (const auto* command = std::get_if<DescribeCommand>(&line.command)) return describe(*command, options);
     if (const auto* command = std::get_if<VerifyCommand>(&line.command)) return verify(*command, options);
+    if (const auto* command = std::get_if<ExecuteCommand>(&line.command)) return execute(*command, options);
+    if (const auto* command = std::get_if<CalibrateCommand>(&line.command))
+      return calibrate(*command, options);
     if (const auto* command = std::get_if<ExportCommand>(&line.command)) {
       return command->kind == "msccl" ? export_msccl(*command, options)
                                       : export_nccl_tuner(*command, options);

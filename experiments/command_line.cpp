@@ -12,16 +12,20 @@ namespace {
 
 constexpr const char* description =
     "collsim simulates collective operations on GPU clusters, proves what it simulates, and says what limits "
-    "it.\n"
+    "it; runs schedules on real buffers, checks their values and times them.\n"
     "\n"
     "  collsim predict all_reduce --cluster dgx-h100 --nodes 32\n"
     "  collsim run experiment.yaml --explain\n"
-    "  collsim verify ring --ranks 1-33,64\n";
+    "  collsim verify ring --ranks 1-33,64\n"
+    "  collsim execute experiments/execute.yaml\n";
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 done, 1 negative outcome (deadlock, failed proof, a point that you named is impossible), "
-    "2 usage,\n"
-    "65 bad input, 66 no such input, 70 a bug in collsim, 75 a limit was reached and results are partial.";
+    "Exit codes: 0 done, 1 negative outcome (deadlock, failed proof, wrong values, a point that you named is "
+    "impossible),\n"
+    "2 usage, 65 bad input, 66 no such input, 69 no such device or it failed, 70 a bug in collsim, 75 a "
+    "limit "
+    "was\n"
+    "reached and results are partial.";
 
 // CLI11's own PositiveNumber says its range with 300 digits.
 CLI::Validator at_least_one() {
@@ -29,6 +33,14 @@ CLI::Validator at_least_one() {
     const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
     const bool zero = word.find_first_not_of('0') == std::string::npos;
     return digits && !zero ? std::string() : "'" + word + "' is no whole number of at least 1";
+  };
+  return CLI::Validator([check](std::string& word) { return check(word); }, "N");
+}
+
+CLI::Validator at_least_zero() {
+  const auto check = [](const std::string& word) {
+    const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+    return digits && word.size() < 10 ? std::string() : "'" + word + "' is no whole number below 10^9";
   };
   return CLI::Validator([check](std::string& word) { return check(word); }, "N");
 }
@@ -152,6 +164,68 @@ void add_export(CLI::App& app, CommandLine& line, ExportCommand& command) {
   });
 }
 
+// --device and --workers, of which the second belongs to the CPU.
+void add_device_options(CLI::App& app, std::string& device, int& workers) {
+  device = "cpu";
+  app.add_option("--device", device, "cpu (default): threads of this machine; cuda: its GPUs")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--workers", workers, "Threads of the CPU (default: as many as this process may use)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+}
+
+void check_workers(const std::string& device, int workers) {
+  if (device == "cuda" && workers > 0)
+    throw CLI::ValidationError("--workers", "only --device cpu has workers");
+}
+
+void add_execute(CLI::App& app, CommandLine& line, ExecuteCommand& command) {
+  CLI::App* execute = app.add_subcommand(
+      "execute", "Run the schedules of an experiment on real buffers, check all values, and time them");
+  execute->add_option("FILE", command.file, "Experiment file")->required();
+  add_device_options(*execute, command.device, command.workers);
+  command.inputs = "both";
+  execute
+      ->add_option("--inputs", command.inputs,
+                   "exact: sums that no rounding changes; random: within the bound of the schedule's order "
+                   "of additions; both (default)")
+      ->check(CLI::IsMember({"exact", "random", "both"}));
+  execute->add_option("--runs", command.runs, "Timed runs of each point (default 20; 0: values only)")
+      ->check(at_least_zero());
+  execute->add_option("--warmup", command.warmup, "Runs before them (default 5; each buffer at least once)")
+      ->check(at_least_zero());
+  execute->add_flag("--fused", command.fused, "Receive, reduce, copy and send in one pass where possible");
+  execute->add_flag("--compare", command.compare,
+                    "Simulate the same on the cluster of the file, which should describe this machine (see "
+                    "calibrate)");
+  execute->add_flag("--allow-long", line.options.allow_long,
+                    "Also simulate what would take more than an hour (with --compare)");
+  add_json_option(*execute, line.options);
+  execute->add_option("--csv", line.options.csv, "Write CSV to a file, or - for standard output")
+      ->type_name("FILE");
+  add_input_options(*execute, line.options);
+  execute->callback([&] {
+    check_workers(command.device, command.workers);
+    line.command = command;
+  });
+}
+
+void add_calibrate(CLI::App& app, CommandLine& line, CalibrateCommand& command) {
+  CLI::App* calibrate = app.add_subcommand(
+      "calibrate", "Measure this machine and write it as a cluster, for predict and execute --compare");
+  add_device_options(*calibrate, command.device, command.workers);
+  calibrate->add_option("--ranks", command.ranks, "Default: 2; with several GPUs one on each")
+      ->check(at_least_one());
+  calibrate->add_option("-o,--output", command.output, "Path, or - for standard output (default)");
+  add_json_option(*calibrate, line.options);
+  calibrate->add_flag("--quiet", line.options.quiet, "No progress and no warnings");
+  calibrate->callback([&] {
+    check_workers(command.device, command.workers);
+    if (command.output.empty()) command.output = "-";
+    line.command = command;
+  });
+}
+
 void add_list(CLI::App& app, CommandLine& line, ListCommand& command) {
   CLI::App* list =
       app.add_subcommand("list", "Show names, one a line; schema: the JSON Schema of experiments");
@@ -183,6 +257,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   DescribeCommand describe;
   VerifyCommand verify;
   ExportCommand out;
+  ExecuteCommand execute;
+  CalibrateCommand calibrate;
   ListCommand list;
 
   CLI::App app(description, "collsim");
@@ -194,6 +270,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_describe(app, line, describe);
   add_verify(app, line, verify);
   add_export(app, line, out);
+  add_execute(app, line, execute);
+  add_calibrate(app, line, calibrate);
   add_list(app, line, list);
   try {
     app.parse(argc, argv);

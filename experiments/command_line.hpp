@@ -8,8 +8,8 @@
 
 namespace collsim::program {
 
-using Command =
-    std::variant<RunCommand, PredictCommand, DescribeCommand, VerifyCommand, ExportCommand, ListCommand>;
+using Command = std::variant<RunCommand, PredictCommand, DescribeCommand, VerifyCommand, ExportCommand,
+                             ExecuteCommand, CalibrateCommand, ListCommand>;
 
 struct CommandLine {
   Command command;

@@ -13,7 +13,9 @@
 #include <variant>
 #include <vector>
 
+#include "experiments/answers.hpp"
 #include "experiments/commands.hpp"
+#include "experiments/device_errors.hpp"
 #include "experiments/execute_report.hpp"
 #include "experiments/execution.hpp"
 #include "experiments/files.hpp"
@@ -78,7 +80,7 @@ std::unique_ptr<kernels::Backend> backend_of(const ExecuteCommand& command) {
   try {
     return command.device == "cuda" ? kernels::cuda_backend() : kernels::cpu_backend(command.workers);
   } catch (const kernels::DeviceError& error) {
-    throw Stop{ExitCode::no_device, std::string("collsim: ") + error.what() + "\n"};
+    throw stop_of(error);
   }
 }
 
@@ -206,14 +208,15 @@ ExitCode execute(const ExecuteCommand& command, const Options& options) {
   const auto backend = backend_of(command);
   const Topology topology = build_topology(read);
   const Seats seats = seats_of(experiment.placement, topology.placement());
-  Context context{experiment,
-                  topology,
-                  schedules,
-                  *backend,
-                  execution_options(command, experiment.seed),
-                  seats,
-                  Selector(experiment.cluster, topology, {}, {}, seats),
-                  Proofs(!is_exact(collective_of(experiment, Bytes())))};
+  Context context{
+      experiment,
+      topology,
+      schedules,
+      *backend,
+      execution_options(command, experiment.seed),
+      seats,
+      Selector(experiment.cluster, topology, selection_options(run_options(experiment, {})), {}, seats),
+      Proofs(!is_exact(collective_of(experiment, Bytes())))};
   ExecuteReport report{backend->name(), backend->description(), backend->threads(), experiment.seed,
                        command.runs,    command.warmup,         command.compare,    {}};
   report.points = execute_all(context, options.quiet);

@@ -218,7 +218,7 @@ std::string details_of(const ExecutedPoint& point, const std::string& label) {
   if (point.proof != ProofVerdict::proven) text += listed(proof_findings(point), "proof");
   text += listed(execution_findings(point), "execution");
   if (point.diagnosis.only_in_some_orders)
-    text += "#   execution: right as planned, wrong in other orders: a race\n";
+    text += "#   execution: right in some orders, wrong in others: a race\n";
   if (point.status == ExecutionStatus::wrong) text += listed(executed_runs(point), "run");
   return text + listed(wrong_values(point), "value");
 }

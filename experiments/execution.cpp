@@ -90,6 +90,12 @@ std::int64_t needed_bytes(const Plan& plan) {
          2 * largest;
 }
 
+// What may happen to one point and leaves the others as they are.
+bool is_of_one_point(const kernels::DeviceError& error) {
+  using Kind = kernels::DeviceError::Kind;
+  return error.kind() == Kind::memory || error.kind() == Kind::unsupported;
+}
+
 // ---------------------------------------------------------------- values
 
 const char* name_of(OrderKind order) {
@@ -172,7 +178,12 @@ void diagnose(Backend& backend, const Schedule& schedule, ExecutedPoint& point) 
     point.notes.push_back("contributions are not counted at more than " + memory_text(diagnosed_bytes_max));
     return;
   }
-  point.diagnosis = kernels::diagnose(schedule, backend);
+  try {
+    point.diagnosis = kernels::diagnose(schedule, backend);
+  } catch (const kernels::DeviceError& error) {
+    if (!is_of_one_point(error)) throw;
+    point.notes.push_back(std::string("contributions are not counted: ") + error.what());
+  }
 }
 
 void judge(Backend& backend, const Schedule& schedule, ExecutedPoint& point) {
@@ -243,13 +254,11 @@ void run_on_device(Backend& backend, const Schedule& schedule, const Plan& plan,
   if (point.status == ExecutionStatus::ok && is_timed) point.times = timed(backend, plan, options);
 }
 
-// What may happen to one point and leaves the others as they are.
 void take_error(const kernels::DeviceError& error, ExecutedPoint& point) {
-  using Kind = kernels::DeviceError::Kind;
-  if (error.kind() != Kind::memory && error.kind() != Kind::unsupported) throw error;
+  if (!is_of_one_point(error)) throw error;
+  const bool memory = error.kind() == kernels::DeviceError::Kind::memory;
   point.times.reset();
-  fail(point, error.kind() == Kind::memory ? ExecutionStatus::limit : ExecutionStatus::impossible,
-       error.what());
+  fail(point, memory ? ExecutionStatus::limit : ExecutionStatus::impossible, error.what());
 }
 
 }  // namespace
