@@ -1,5 +1,6 @@
 #include "kernels/primitive_plans.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/check.hpp"
@@ -11,18 +12,20 @@ namespace {
 constexpr std::int32_t sending = 0;
 constexpr std::int32_t receiving = 1;
 
-Plan plan_with_areas(std::int32_t ranks, std::int64_t output_bytes, std::int64_t staging_bytes) {
+constexpr std::int64_t smallest_area = 4;
+
+Plan plan_with_areas(std::int32_t ranks) {
   Plan plan;
   plan.collective.kind = CollectiveKind::all_reduce;
-  plan.collective.bytes = Bytes(output_bytes);
+  plan.collective.bytes = Bytes(smallest_area);
   plan.ranks = ranks;
   for (Rank rank = 0; rank < ranks; ++rank) {
-    plan.areas.push_back({AreaKind::output, rank, output_bytes});
+    plan.areas.push_back({AreaKind::output, rank, smallest_area});
     plan.output.push_back(rank);
   }
   plan.input.assign(static_cast<std::size_t>(ranks), -1);
   plan.scratch.assign(static_cast<std::size_t>(ranks), -1);
-  for (Rank rank = 0; rank < ranks; ++rank) plan.areas.push_back({AreaKind::staging, rank, staging_bytes});
+  for (Rank rank = 0; rank < ranks; ++rank) plan.areas.push_back({AreaKind::staging, rank, smallest_area});
   return plan;
 }
 
@@ -32,8 +35,7 @@ class Chains {
   explicit Chains(const ChainsSpec& spec)
       : spec_(spec),
         shape_(shape_of(spec.kind)),
-        plan_(plan_with_areas(spec.ranks, spec.slots * shape_.outputs * spec.bytes,
-                              spec.slots * shape_.stagings * spec.bytes)),
+        plan_(plan_with_areas(spec.ranks)),
         last_(static_cast<std::size_t>(spec.chains), -1),
         steps_(static_cast<std::size_t>(spec.ranks) * 2, 0) {}
 
@@ -111,12 +113,19 @@ class Chains {
     plan_.places.insert(plan_.places.end(), sources.begin(), sources.end());
     plan_.places.insert(plan_.places.end(), destinations.begin(), destinations.end());
     task.bytes = spec_.bytes;
+    for (const Place& place : plan_.places_of(task)) reach(place);
     task.first_predecessor = static_cast<std::int32_t>(plan_.predecessors.size());
     std::int32_t& last = last_[static_cast<std::size_t>(chain)];
     task.predecessor_count = last >= 0 ? 1 : 0;
     if (last >= 0) plan_.predecessors.push_back(last);
     last = static_cast<std::int32_t>(plan_.tasks.size());
     plan_.tasks.push_back(task);
+  }
+
+  // Makes the area of a place as large as it must be.
+  void reach(const Place& place) {
+    std::int64_t& bytes = plan_.areas[static_cast<std::size_t>(place.area)].bytes;
+    bytes = std::max(bytes, place.offset + spec_.bytes);
   }
 
   const ChainsSpec& spec_;
@@ -151,7 +160,7 @@ Plan chains_plan(const ChainsSpec& spec) {
 }
 
 Plan empty_plan(std::int32_t ranks) {
-  Plan plan = plan_with_areas(ranks, 4, 4);
+  Plan plan = plan_with_areas(ranks);
   plan.tasks.emplace_back();
   return plan;
 }

@@ -30,7 +30,7 @@ struct ChainsSpec {
   std::vector<int> device = {0};  // [rank]
 };
 
-// Rank r has the area r (output) and the area ranks + r (staging).
+// Rank r has the area r (output) and the area ranks + r (staging), as large as what its tasks use.
 // REQUIRES: chains <= ranks; bytes a multiple of 4
 Plan chains_plan(const ChainsSpec& spec);
 

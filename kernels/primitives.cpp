@@ -17,9 +17,7 @@ constexpr std::int64_t shortest_chain = 2;
 constexpr std::int64_t shortest_long_chain = 6;
 // Of the cache, what the places of a few runs take together, if the memory allows.
 constexpr std::int64_t footprint_of_cache = 2;
-// A thread or a block reaches a part of a large last level only, so more than this is not needed.
-constexpr std::int64_t footprint_max = std::int64_t{256} << 20;
-constexpr std::int64_t footprint_of_run = std::int64_t{32} << 20;
+constexpr std::int64_t footprint_of_run = std::int64_t{16} << 20;
 constexpr std::int64_t sets_max = 16;
 constexpr std::int64_t memory_share = 4;  // a quarter of what is free
 
@@ -83,8 +81,8 @@ class Measurement {
   }
 
   std::int64_t footprint() const {
-    return std::min(
-        {footprint_of_cache * backend_.cache_bytes(), footprint_max, backend_.free_bytes() / memory_share});
+    return std::min({footprint_of_cache * backend_.cache_bytes(), options_.footprint_max,
+                     backend_.free_bytes() / memory_share});
   }
 
   // Enough sets of buffers that the runs of a chain together have the footprint.
@@ -133,14 +131,19 @@ class Measurement {
 constexpr std::array local_kinds = {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
                                     PrimitiveKind::fused, PrimitiveKind::exchange};
 
-bool also_between(PrimitiveKind kind) {
+// The kinds of which the rates are made; of the others the largest size is enough.
+bool is_basic(PrimitiveKind kind) {
   return kind == PrimitiveKind::copy || kind == PrimitiveKind::reduce || kind == PrimitiveKind::exchange;
+}
+
+std::vector<std::int64_t> sizes_of(PrimitiveKind kind, std::int64_t bytes_large) {
+  return is_basic(kind) ? sample_sizes(bytes_large) : std::vector<std::int64_t>{bytes_large};
 }
 
 // 1 and all ranks; for the largest size also the powers of two between.
 std::vector<std::int32_t> concurrencies(PrimitiveKind kind, bool largest, std::int32_t ranks) {
   std::vector<std::int32_t> result = {1};
-  if (largest && also_between(kind))
+  if (largest && is_basic(kind))
     for (std::int32_t count = 2; count < ranks; count *= 2) result.push_back(count);
   if (ranks > 1) result.push_back(ranks);
   return result;
@@ -204,7 +207,7 @@ const char* name_of(PrimitiveKind kind) {
 
 std::vector<std::int64_t> sample_sizes(std::int64_t bytes_large) {
   std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = smallest_size; bytes < bytes_large; bytes *= 8) sizes.push_back(bytes);
+  for (std::int64_t bytes = smallest_size; bytes < bytes_large; bytes *= 16) sizes.push_back(bytes);
   sizes.push_back(bytes_large);
   return sizes;
 }
@@ -223,7 +226,7 @@ MachineCosts measure(Backend& backend, const MeasureOptions& options) {
   costs.operation = measurement.tiny(PrimitiveKind::reduce, false);
   costs.handover = options.ranks > 1 ? measurement.tiny(PrimitiveKind::reduce, true) : costs.operation;
   for (const PrimitiveKind kind : local_kinds)
-    for (const std::int64_t bytes : sample_sizes(options.bytes_large))
+    for (const std::int64_t bytes : sizes_of(kind, options.bytes_large))
       for (const std::int32_t concurrent : concurrencies(kind, bytes == options.bytes_large, options.ranks))
         costs.samples.push_back(measurement.sample(kind, bytes, concurrent));
   add_rates(costs, options.bytes_large);

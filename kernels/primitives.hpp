@@ -2,7 +2,7 @@
 //
 // Method      Medians of repeated runs after a warm-up; places and sets of buffers are cycled, so that
 // together
-//             they are larger than the cache (at most 256 MiB, and a quarter of the free memory). A plan of k
+//             they are larger than the cache (at most 128 MiB, and a quarter of the free memory). A plan of k
 //             chains (one a rank) of t equal operations, each after the one before, gives the rate of k
 //             concurrent operations; the difference between long and short chains takes away what starting
 //             and ending costs.
@@ -64,15 +64,18 @@ struct MeasureOptions {
   std::int32_t ranks = 2;
   std::int64_t bytes_large = 8 << 20;  // at which the rates of copy_one, ... are taken
   int warmup = 2;
-  int runs = 9;
+  int runs = 7;
+  // Of all places and sets of a measurement; a thread or a block reaches only a part of a large last level.
+  std::int64_t footprint_max = std::int64_t{128} << 20;
 };
 
-// Samples: all kinds (peer_copy only where there are several devices), sizes of sample_sizes() ascending, one
-// rank and all; copies, reductions and exchanges of bytes_large also with 2, 4, ... ranks at a time.
-// REQUIRES: ranks >= 1 and >= devices, bytes_large >= 4 KiB and a multiple of 4. Throws DeviceError.
+// Samples: copy, reduce, exchange (and peer_copy where there are several devices) of sample_sizes(),
+// ascending, one rank and all; of bytes_large also with 2, 4, ... ranks at a time; reduce_many and fused of
+// bytes_large, one rank and all. REQUIRES: ranks >= 1 and >= devices, bytes_large >= 4 KiB and a multiple
+// of 4. Throws DeviceError.
 MachineCosts measure(Backend& backend, const MeasureOptions& options);
 
-// 4 KiB, 32 KiB, ... below bytes_large, and bytes_large.
+// 4 KiB, 64 KiB, ... below bytes_large, and bytes_large.
 std::vector<std::int64_t> sample_sizes(std::int64_t bytes_large);
 
 // Operations of the longest chain.
