@@ -436,7 +436,30 @@ TEST_CASE("Staging memory has a place a slot that is used, rounded to 256 bytes"
   CHECK(staging_bytes(plan_for(pair)) == 2 * 1 * 256);  // one message a connection
 }
 
-TEST_CASE("Aggregations reduce eight sources at a time, and their results take turns") {
+TEST_CASE("Results of aggregations take turns in as many places as there are slots") {
+  Schedule frame = frame_of(CollectiveKind::all_reduce, 2, 3, 0, 0);
+  frame.slots = 1;
+  frame.group_count = 1;
+  frame.group = [](std::int32_t) {
+    AggregationGroup group;
+    group.members = {0, 1};
+    return group;
+  };
+  testing::Streams streams(2);
+  for (auto& of_rank : streams) {
+    of_rank.resize(2);
+    for (std::int32_t block = 0; block < 3; ++block) {
+      of_rank[0].push_back(move_of(OperationKind::collect, -1, blocks_of(block)));
+      of_rank[1].push_back(move_of(OperationKind::aggregate, -1, blocks_of(block)));
+      of_rank[0].back().group = of_rank[1].back().group = 0;
+    }
+  }
+  const Schedule schedule = testing::roll(frame, streams);
+  check_proven(schedule);
+  CHECK(staging_bytes(plan_for(schedule)) == 256);
+}
+
+TEST_CASE("Aggregations reduce eight sources at a time") {
   AlgorithmOptions options;
   options.channels = 1;
   const Schedule twenty = schedule_of("nvls", CollectiveKind::all_reduce, 100, 20, options);
