@@ -238,9 +238,9 @@ TEST_CASE("Without timed runs the JSON is the same twice") {
 
 TEST_CASE("Inputs are exact or random as asked for") {
   const auto inputs_of = [](const std::string& inputs) {
+    const Json points = right_points(four_ranks, {"--inputs", inputs});
     std::vector<std::string> seen;
-    for (const Json& check : right_points(four_ranks, {"--inputs", inputs})[1].at("checks"))
-      seen.push_back(check.at("inputs"));
+    for (const Json& check : points[1].at("checks")) seen.push_back(check.at("inputs"));
     return seen;
   };
   CHECK(inputs_of("exact") == std::vector<std::string>(4, "exact"));
@@ -250,8 +250,8 @@ TEST_CASE("Inputs are exact or random as asked for") {
 TEST_CASE("Every collective gives the values that it is for, at odd sizes") {
   const std::vector<std::string> lines = {
       "collective: all_reduce\nalgorithm: [ring, tree, recursive_doubling, two_shot, cascade]\n",
-      "collective: reduce_scatter\nalgorithm: [ring, direct]\n",
-      "collective: all_gather\nalgorithm: [ring, bruck, direct]\n",
+      "collective: reduce_scatter\nalgorithm: [ring, bruck, pat]\n",
+      "collective: all_gather\nalgorithm: [ring, bruck, pat]\n",
       "collective: broadcast\nroot: 2\nalgorithm: [binomial_tree, ring, chain]\n",
       "collective: reduce\nroot: 3\nalgorithm: [binomial_tree, chain]\n",
       "collective: scatter\nroot: 1\nalgorithm: [direct, binomial_tree]\n",
@@ -290,7 +290,8 @@ TEST_CASE("Fused tasks are fewer and give the same values") {
 }
 
 TEST_CASE("What a selection takes is executed and named") {
-  const Json points = right_points(cluster_of(4) + "algorithm: [auto, nccl]\nsize: 4 KiB\n");
+  const Json points =
+      right_points(cluster_of(4) + "algorithm: [auto, {name: nccl, form: hopper}]\nsize: 4 KiB\n");
   for (const Json& point : points) CHECK(point.at("chosen") != "");
 }
 
@@ -406,9 +407,9 @@ TEST_CASE("A cluster of thousands of ranks is a limit, at once") {
 // ---------------------------------------------------------------- input
 
 TEST_CASE("execute refuses an experiment with jobs, at its line") {
-  check_error(execute(four_ranks + "jobs: [{name: a}]\n"), 65,
-              "x.yaml:5:7: error: jobs: execute runs one collective at a time\n"
-              "  jobs: [{name: a}]\n"
+  check_error(execute(cluster_of(2) + "jobs: [{algorithm: ring, size: 4 KiB}]\n"), 65,
+              "x.yaml:3:7: error: jobs: execute runs one collective at a time\n"
+              "  jobs: [{algorithm: ring, size: 4 KiB}]\n"
               "        ^\n"
               "  expected collective, algorithm and size\n");
 }
@@ -416,7 +417,7 @@ TEST_CASE("execute refuses an experiment with jobs, at its line") {
 TEST_CASE("execute says what of an experiment it does not do") {
   const std::string yaml = four_ranks +
                            "faults: [{rank: 1, speed: 0.5}]\nskew: [{rank: 2, delay: 1 us}]\n"
-                           "jitter: {distribution: constant, mean: 1 us}\nrepeat: 3\n";
+                           "jitter: {distribution: exponential, mean: 1 us}\nrepeat: 3\n";
   CHECK(execute(yaml).err ==
         "warning: faults: not executed\nwarning: skew: not executed\nwarning: jitter: not executed\n"
         "warning: repeat: not executed\n");
