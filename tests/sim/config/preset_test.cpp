@@ -151,8 +151,8 @@ TEST_CASE("A preset's path from the command line is as it was typed") {
 TEST_CASE("A preset's file that cannot be read or is wrong is said with its place") {
   CHECK(read_with_file("missing.yaml").diagnostics.text() ==
         "folder/x.yaml:1:19: error: cluster.preset: the file 'folder/missing.yaml': no such file\n"
-        "      cluster: {preset: missing.yaml}\n"
-        "                        ^\n");
+        "  cluster: {preset: missing.yaml}\n"
+        "                    ^\n");
   const std::string wrong = read_with_file("wrong.yaml").diagnostics.text();
   CHECK(wrong.find("folder/wrong.yaml:2:1: error: cluster.nodel: unknown key\n") == 0);
   CHECK(read_with_file("machine.yml").diagnostics.text().find("there is no preset 'machine.yml'") !=
