@@ -28,7 +28,11 @@ std::string yaml_of(Bandwidth rate) {
 
 std::string yaml_of(Duration time) { return fmt::format("{} ns", (time.picoseconds() + 500) / 1000); }
 
+// What it takes to go on after another rank's operation.
 Duration waiting(const MachineCosts& costs) { return std::max(costs.handover - costs.operation, Duration()); }
+
+// A message inside a node crosses two links that have a latency.
+Duration half(Duration time) { return Duration::picoseconds(time.picoseconds() / 2); }
 
 Bandwidth faster(Bandwidth a, Bandwidth b) { return std::max(a, b); }
 
@@ -58,7 +62,7 @@ std::string interconnect_text(const MachineCosts& costs) {
   return fmt::format(
       "  # Copies: by one rank, and by all together (total). Reductions by all together: reduce_total.\n"
       "  interconnect: {{kind: shared_memory, bandwidth: {}, latency: {}, total: {}, reduce_total: {}}}\n",
-      yaml_of(costs.copy_one), yaml_of(waiting(costs)), yaml_of(faster(costs.copy_all, costs.copy_one)),
+      yaml_of(costs.copy_one), yaml_of(half(waiting(costs))), yaml_of(faster(costs.copy_all, costs.copy_one)),
       yaml_of(faster(costs.reduce_all, costs.reduce_one)));
 }
 
@@ -106,7 +110,7 @@ std::string costs_text(const Calibration& calibration) {
   };
   add("an empty run", text_from(costs.launch));
   add("an operation of hardly any bytes", text_from(costs.operation));
-  add("the same after one of another rank", text_from(costs.handover));
+  add("the same in step with all ranks", text_from(costs.handover));
   add("copies by one rank", text_from(costs.copy_one));
   add("copies by all ranks", text_from(costs.copy_all));
   add("reductions after a copy, by one rank", text_from(costs.reduce_one));

@@ -130,58 +130,83 @@ struct Piece<T> {
   alignas(64) std::array<std::uint32_t, piece_elements<T>> bits;
 };
 
-// Elements [begin, begin + count) of all sources, as they are accumulated. The first pass over a piece takes
-// two sources, or three if their number is odd, each other one two.
-template <class T, ReductionOp reduction>
-COLLSIM_INLINE void accumulate(const CombineItem& item, std::int64_t begin, std::int64_t count,
-                               Accumulator<T>* __restrict sums) {
+// Pairs of elements do not depend on each other, be a place source and destination at once.
+#if defined(__clang__)
+#define COLLSIM_ANY_ORDER _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COLLSIM_ANY_ORDER _Pragma("GCC ivdep")
+#endif
+
+template <class A>
+COLLSIM_INLINE void store(std::byte* place, A value) {
+  std::memcpy(place, &value, sizeof(A));
+}
+
+// One pass: to[i] = a[i] op b[i], or (a[i] op b[i]) op c[i].
+template <class T, ReductionOp reduction, class First>
+COLLSIM_INLINE void pass(std::byte* to, const std::byte* a, const std::byte* b, const std::byte* c,
+                         std::int64_t count) {
+  using A = Accumulator<T>;
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const auto sources = static_cast<std::size_t>(item.source_count);
-  const std::byte* a = item.sources[0] + begin * size;
-  const std::byte* b = item.sources[1] + begin * size;
-  if (sources % 2 == 0) {
+  constexpr auto first_size = static_cast<std::int64_t>(sizeof(First));
+  constexpr auto to_size = static_cast<std::int64_t>(sizeof(A));
+  if (c == nullptr) {
+    COLLSIM_ANY_ORDER
     for (std::int64_t i = 0; i < count; ++i)
-      sums[i] = together<reduction>(wide(load<T>(a + i * size)), wide(load<T>(b + i * size)));
+      store(to + i * to_size,
+            together<reduction>(A{wide(load<First>(a + i * first_size))}, wide(load<T>(b + i * size))));
   } else {
-    const std::byte* const c = item.sources[2] + begin * size;
+    COLLSIM_ANY_ORDER
     for (std::int64_t i = 0; i < count; ++i)
-      sums[i] =
-          together<reduction>(together<reduction>(wide(load<T>(a + i * size)), wide(load<T>(b + i * size))),
-                              wide(load<T>(c + i * size)));
-  }
-  for (std::size_t next = 2 + sources % 2; next < sources; next += 2) {
-    a = item.sources[next] + begin * size;
-    b = item.sources[next + 1] + begin * size;
-    for (std::int64_t i = 0; i < count; ++i)
-      sums[i] = together<reduction>(together<reduction>(sums[i], wide(load<T>(a + i * size))),
-                                    wide(load<T>(b + i * size)));
+      store(to + i * to_size,
+            together<reduction>(
+                together<reduction>(A{wide(load<First>(a + i * first_size))}, wide(load<T>(b + i * size))),
+                wide(load<T>(c + i * size))));
   }
 }
 
-// Into piece.result.
+// Elements [begin, begin + count) of all sources, accumulated in `sums`; the last pass writes them to `to`.
+// The first pass takes two sources, or three if their number is odd, each other one two.
+template <class T, ReductionOp reduction>
+COLLSIM_INLINE void accumulate(const CombineItem& item, std::int64_t begin, std::int64_t count,
+                               std::byte* sums, std::byte* to) {
+  const std::int64_t offset = begin * static_cast<std::int64_t>(sizeof(T));
+  const auto sources = static_cast<std::size_t>(item.source_count);
+  const auto from = [&](std::size_t source) { return item.sources[source] + offset; };
+  std::size_t next = 2 + sources % 2;
+  pass<T, reduction, T>(next == sources ? to : sums, from(0), from(1), next == 3 ? from(2) : nullptr, count);
+  for (; next < sources; next += 2)
+    pass<T, reduction, Accumulator<T>>(next + 2 == sources ? to : sums, sums, from(next), from(next + 1),
+                                       count);
+}
+
+// What is not narrowed goes straight to `to`, unless that is null; else all goes into piece.result.
 template <class T, ReductionOp reduction>
 COLLSIM_INLINE void combine_piece(const CombineItem& item, std::int64_t begin, std::int64_t count,
-                                  Piece<T>& piece) {
-  T* __restrict const result = piece.result.data();
+                                  Piece<T>& piece, std::byte* to) {
   if constexpr (is_narrow<T>) {
     float* __restrict const sums = piece.sums.data();
     std::uint32_t* __restrict const bits = piece.bits.data();
-    accumulate<T, reduction>(item, begin, count, sums);
+    T* __restrict const result = piece.result.data();
+    auto* const bytes = reinterpret_cast<std::byte*>(sums);
+    accumulate<T, reduction>(item, begin, count, bytes, bytes);
     for (std::int64_t i = 0; i < count; ++i) bits[i] = narrow_bits<T>(sums[i]);
     for (std::int64_t i = 0; i < count; ++i) result[i].bits = static_cast<typename T::Bits>(bits[i]);
   } else {
-    accumulate<T, reduction>(item, begin, count, result);
+    auto* const bytes = reinterpret_cast<std::byte*>(piece.result.data());
+    accumulate<T, reduction>(item, begin, count, bytes, to == nullptr ? bytes : to);
   }
 }
 
 template <class T, ReductionOp reduction>
-void combine_piece_plain(const CombineItem& item, std::int64_t begin, std::int64_t count, Piece<T>& piece) {
-  combine_piece<T, reduction>(item, begin, count, piece);
+void combine_piece_plain(const CombineItem& item, std::int64_t begin, std::int64_t count, Piece<T>& piece,
+                         std::byte* to) {
+  combine_piece<T, reduction>(item, begin, count, piece, to);
 }
 template <class T, ReductionOp reduction>
 COLLSIM_AVX2 void combine_piece_avx2(const CombineItem& item, std::int64_t begin, std::int64_t count,
-                                     Piece<T>& piece) {
-  combine_piece<T, reduction>(item, begin, count, piece);
+                                     Piece<T>& piece, std::byte* to) {
+  combine_piece<T, reduction>(item, begin, count, piece, to);
 }
 
 template <class T, ReductionOp reduction>
@@ -192,14 +217,18 @@ void combine_all(const CombineItem& item, bool streaming) {
   const std::int64_t elements = item.bytes / size;
   for (std::int64_t begin = 0; begin < elements; begin += piece_elements<T>) {
     const std::int64_t count = std::min(piece_elements<T>, elements - begin);
-    combine(item, begin, count, piece);
-    for (int d = 0; d < item.destination_count; ++d) {
+    const auto bytes = static_cast<std::size_t>(count * size);
+    std::byte* const first = item.destinations[0] + begin * size;
+    const bool straight = !is_narrow<T> && !streaming;
+    combine(item, begin, count, piece, straight ? first : nullptr);
+    const std::byte* const result =
+        straight ? first : reinterpret_cast<const std::byte*>(piece.result.data());
+    for (int d = straight ? 1 : 0; d < item.destination_count; ++d) {
       std::byte* const destination = item.destinations[static_cast<std::size_t>(d)] + begin * size;
-      const auto bytes = static_cast<std::size_t>(count * size);
       if (streaming) {
-        stream_store(destination, piece.result.data(), bytes);
+        stream_store(destination, result, bytes);
       } else {
-        std::memcpy(destination, piece.result.data(), bytes);
+        std::memcpy(destination, result, bytes);
       }
     }
   }

@@ -1,5 +1,6 @@
 // CUDA check: every CUDA call of the kernels goes through one of these macros. An error becomes a DeviceError
-// that names the call, its file and line, and what CUDA says. Only for .cu files.
+// that names the call, its file and line, and what CUDA says. Internal to kernels: for .cu files and
+// the host code of CUDA.
 //
 //   COLLSIM_CUDA_CALL(cudaMalloc(&pointer, bytes));
 //   kernel<<<blocks, threads, 0, stream>>>(...);

@@ -36,13 +36,15 @@ class Chains {
       : spec_(spec),
         shape_(shape_of(spec.kind)),
         plan_(plan_with_areas(spec.ranks)),
-        last_(static_cast<std::size_t>(spec.chains), -1),
         steps_(static_cast<std::size_t>(spec.ranks) * 2, 0) {}
 
-  // Operation by operation over all chains, so that neighbours in the plan may run at a time.
+  // Row by row: a task of every chain, each after the whole row before.
   Plan built() {
     for (std::int64_t i = 0; i < spec_.length; ++i)
-      for (std::int32_t chain = 0; chain < spec_.chains; ++chain) add_operation(chain, i);
+      for (std::int32_t part = 0; part < shape_.tasks; ++part) {
+        for (std::int32_t chain = 0; chain < spec_.chains; ++chain) add_task(chain, i, part);
+        row_before_ = std::exchange(row_, {});
+      }
     return std::move(plan_);
   }
 
@@ -72,36 +74,34 @@ class Chains {
     return index < spec_.device.size() ? spec_.device[index] : 0;
   }
 
-  void add_operation(std::int32_t chain, std::int64_t index) {
-    const auto by = spec_.around ? (chain + index) % spec_.ranks : chain;
-    const auto rank = static_cast<Rank>(by);
+  void add_task(std::int32_t chain, std::int64_t index, std::int32_t part) {
+    const Rank rank = chain;
     const std::int64_t slot = index % spec_.slots;
     switch (spec_.kind) {
       case PrimitiveKind::copy:
-        return add(chain, rank, sending, {output(rank, slot)}, {staging(rank, slot)});
+        return add(rank, sending, {output(rank, slot)}, {staging(rank, slot)});
       case PrimitiveKind::peer_copy:
-        return add(chain, rank, sending, {output(rank, slot)}, {staging(next_elsewhere(rank), slot)});
+        return add(rank, sending, {output(rank, slot)}, {staging(next_elsewhere(rank), slot)});
       case PrimitiveKind::reduce:
-        return add(chain, rank, receiving, {output(rank, slot), staging(rank, slot)}, {output(rank, slot)});
+        return add(rank, receiving, {output(rank, slot), staging(rank, slot)}, {output(rank, slot)});
       case PrimitiveKind::reduce_many: {
         Places sources = {output(rank, slot)};
         for (std::int32_t i = 0; i < shape_.stagings; ++i) sources.push_back(staging(rank, slot, i));
-        return add(chain, rank, receiving, sources, {output(rank, slot)});
+        return add(rank, receiving, sources, {output(rank, slot)});
       }
       case PrimitiveKind::fused:
-        return add(chain, rank, receiving, {output(rank, slot), staging(rank, slot)},
+        return add(rank, receiving, {output(rank, slot), staging(rank, slot)},
                    {output(rank, slot), staging(rank, slot, 1)});
       case PrimitiveKind::exchange: {
         const Rank other = next_on_device(rank);
-        add(chain, rank, sending, {output(rank, slot)}, {staging(other, slot)});
+        if (part == 0) return add(rank, sending, {output(rank, slot)}, {staging(other, slot)});
         const Place local = output(other, slot, 1);
-        return add(chain, other, receiving, {local, staging(other, slot)}, {local});
+        return add(other, receiving, {local, staging(other, slot)}, {local});
       }
     }
   }
 
-  void add(std::int32_t chain, Rank rank, std::int32_t stream, const Places& sources,
-           const Places& destinations) {
+  void add(Rank rank, std::int32_t stream, const Places& sources, const Places& destinations) {
     Task task;
     task.kind = TaskKind::combine;
     task.sources = static_cast<std::uint8_t>(sources.size());
@@ -115,10 +115,9 @@ class Chains {
     task.bytes = spec_.bytes;
     for (const Place& place : plan_.places_of(task)) reach(place);
     task.first_predecessor = static_cast<std::int32_t>(plan_.predecessors.size());
-    std::int32_t& last = last_[static_cast<std::size_t>(chain)];
-    task.predecessor_count = last >= 0 ? 1 : 0;
-    if (last >= 0) plan_.predecessors.push_back(last);
-    last = static_cast<std::int32_t>(plan_.tasks.size());
+    task.predecessor_count = static_cast<std::int32_t>(row_before_.size());
+    plan_.predecessors.insert(plan_.predecessors.end(), row_before_.begin(), row_before_.end());
+    row_.push_back(static_cast<std::int32_t>(plan_.tasks.size()));
     plan_.tasks.push_back(task);
   }
 
@@ -131,7 +130,8 @@ class Chains {
   const ChainsSpec& spec_;
   PrimitiveShape shape_;
   Plan plan_;
-  std::vector<std::int32_t> last_;   // [chain]: its last task, or -1
+  std::vector<std::int32_t> row_;  // tasks
+  std::vector<std::int32_t> row_before_;
   std::vector<std::int64_t> steps_;  // [rank * 2 + stream]
 };
 

@@ -1,4 +1,5 @@
-// Plans that do one primitive over and over (primitives.hpp); internal to kernels.
+// Plans that do one primitive over and over (primitives.hpp); internal to kernels. A task comes after the
+// tasks of all chains that are one earlier in theirs.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,6 @@ struct ChainsSpec {
   std::int32_t chains = 1;        // chain c is that of rank c
   std::int64_t length = 1;        // operations of a chain
   std::int64_t slots = 1;         // operation i uses places i mod slots
-  bool around = false;            // operation i of a chain is rank (c + i) mod ranks'
   std::vector<int> device = {0};  // [rank]
 };
 

@@ -13,11 +13,10 @@ namespace {
 constexpr std::int64_t smallest_size = 4 << 10;
 constexpr std::int64_t tiny_size = 4;
 constexpr std::int64_t tiny_chain = 512;
-constexpr std::int64_t shortest_chain = 2;
-constexpr std::int64_t shortest_long_chain = 6;
+constexpr std::int64_t shortest_chain = 4;
 // Of the cache, what the places of a few runs take together, if the memory allows.
 constexpr std::int64_t footprint_of_cache = 2;
-constexpr std::int64_t footprint_of_run = std::int64_t{16} << 20;
+constexpr std::int64_t footprint_of_run = std::int64_t{64} << 20;
 constexpr std::int64_t sets_max = 16;
 constexpr std::int64_t memory_share = 4;  // a quarter of what is free
 
@@ -36,33 +35,21 @@ class Measurement {
 
   Duration launch() {
     const Plan plan = empty_plan(options_.ranks);
-    const std::unique_ptr<Execution> execution = backend_.prepare(plan, {});
-    for (int i = 0; i < options_.warmup; ++i) execution->run();
-    std::vector<Duration> times;
-    for (int i = 0; i < options_.runs; ++i) times.push_back(execution->run());
-    return median_of(std::move(times));
+    launch_ = median_time(*backend_.prepare(plan, {}));
+    return launch_;
   }
 
-  // Of hardly any bytes, in one chain.
-  Duration tiny(PrimitiveKind kind, bool around) {
-    ChainsSpec spec = spec_for(kind, tiny_size, 1);
+  // Of hardly any bytes.
+  Duration tiny(PrimitiveKind kind, std::int32_t concurrent) {
+    ChainsSpec spec = spec_for(kind, tiny_size, concurrent);
     spec.length = tiny_chain;
     spec.slots = 1;
-    spec.around = around;
     return time_of_one(spec);
   }
 
-  PrimitiveSample sample(PrimitiveKind kind, std::int64_t bytes, std::int32_t concurrent) {
-    const ChainsSpec spec = spec_for(kind, bytes, concurrent);
-    PrimitiveSample result;
-    result.kind = kind;
-    result.bytes = bytes;
-    result.concurrent = concurrent;
-    result.time = time_of_one(spec);
-    const Int128 moved = Int128{bytes} * concurrent * picoseconds_per_second;
-    result.total = Bandwidth::bytes_per_second(static_cast<std::int64_t>(moved / result.time.picoseconds()));
-    result.traffic_per_byte = shape_of(kind).traffic;
-    return result;
+  // `time` of the sample, which holds kind, bytes and concurrent.
+  Duration time_of(const PrimitiveSample& sample) {
+    return time_of_one(spec_for(sample.kind, sample.bytes, sample.concurrent));
   }
 
  private:
@@ -75,14 +62,13 @@ class Measurement {
     spec.chains = concurrent;
     spec.device = device_;
     const std::int64_t operation = (shape.outputs + shape.stagings) * bytes * concurrent;
-    spec.length = std::clamp(footprint_of_run / operation, shortest_long_chain, chain_max);
+    spec.length = std::clamp(footprint_of_run / operation, shortest_chain, chain_max);
     spec.slots = std::clamp(footprint() / operation, std::int64_t{1}, spec.length);
     return spec;
   }
 
   std::int64_t footprint() const {
-    return std::min({footprint_of_cache * backend_.cache_bytes(), options_.footprint_max,
-                     backend_.free_bytes() / memory_share});
+    return std::min(footprint_of_cache * backend_.cache_bytes(), backend_.free_bytes() / memory_share);
   }
 
   // Enough sets of buffers that the runs of a chain together have the footprint.
@@ -97,35 +83,26 @@ class Measurement {
     return backend_.prepare(plan, how);
   }
 
-  // From a long and a short chain, run in turn, so that what slows the machine meets both.
+  Duration median_time(Execution& execution) const {
+    for (int i = 0; i < options_.warmup; ++i) execution.run();
+    std::vector<Duration> times;
+    for (int i = 0; i < options_.runs; ++i) times.push_back(execution.run());
+    return median_of(std::move(times));
+  }
+
+  // Without what starting and ending costs.
   Duration time_of_one(const ChainsSpec& spec) {
-    ChainsSpec brief = spec;
-    brief.length = std::max(shortest_chain, spec.length / 4);
-    brief.slots = std::min(spec.slots, brief.length);
-    const Plan long_plan = chains_plan(spec);
-    const Plan short_plan = chains_plan(brief);
-    const std::unique_ptr<Execution> long_run = prepared(long_plan);
-    const std::unique_ptr<Execution> short_run = prepared(short_plan);
-    std::vector<Duration> long_times;
-    std::vector<Duration> short_times;
-    for (int i = 0; i < options_.warmup + options_.runs; ++i) {
-      const Duration of_long = long_run->run();
-      const Duration of_short = short_run->run();
-      if (i < options_.warmup) continue;
-      long_times.push_back(of_long);
-      short_times.push_back(of_short);
-    }
-    const Duration whole = median_of(std::move(long_times));
-    const Duration part = median_of(std::move(short_times));
-    std::int64_t one = (whole - part).picoseconds() / (spec.length - brief.length);
-    // A machine with other work may take longer for the short chain; then the start is not taken away.
-    if (one <= 0) one = whole.picoseconds() / spec.length;
-    return Duration::picoseconds(std::max<std::int64_t>(one, 1));
+    const Plan plan = chains_plan(spec);
+    const std::unique_ptr<Execution> execution = prepared(plan);
+    const Duration whole = median_time(*execution);
+    const std::int64_t work = std::max((whole - launch_).picoseconds(), whole.picoseconds() / 2);
+    return Duration::picoseconds(std::max<std::int64_t>(work / spec.length, 1));
   }
 
   Backend& backend_;
   const MeasureOptions& options_;
   std::vector<int> device_;  // [rank]
+  Duration launch_;
 };
 
 constexpr std::array local_kinds = {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
@@ -169,19 +146,56 @@ Bandwidth reduce_rate(const MachineCosts& costs, std::int64_t bytes, std::int32_
   return Bandwidth::bytes_per_second(static_cast<std::int64_t>(moved / rest.picoseconds()));
 }
 
+// One rank alone is at least as fast as beside others; where it is measured slower, the machine was busy.
+Bandwidth alone(Bandwidth one, Bandwidth all, std::int32_t ranks) {
+  return std::max(one, Bandwidth::bytes_per_second(all.bytes_per_second() / ranks));
+}
+
 void add_rates(MachineCosts& costs, std::int64_t bytes) {
-  costs.copy_one = sample_of(costs, PrimitiveKind::copy, bytes, 1).total;
   costs.copy_all = sample_of(costs, PrimitiveKind::copy, bytes, costs.ranks).total;
-  costs.reduce_one = reduce_rate(costs, bytes, 1);
+  costs.copy_one = alone(sample_of(costs, PrimitiveKind::copy, bytes, 1).total, costs.copy_all, costs.ranks);
   costs.reduce_all = reduce_rate(costs, bytes, costs.ranks);
+  costs.reduce_one = alone(reduce_rate(costs, bytes, 1), costs.reduce_all, costs.ranks);
+}
+
+PrimitiveSample question(PrimitiveKind kind, std::int64_t bytes, std::int32_t concurrent) {
+  PrimitiveSample sample;
+  sample.kind = kind;
+  sample.bytes = bytes;
+  sample.concurrent = concurrent;
+  sample.traffic_per_byte = shape_of(kind).traffic;
+  return sample;
+}
+
+std::vector<PrimitiveSample> questions(const MeasureOptions& options, int devices) {
+  std::vector<PrimitiveSample> samples;
+  for (const PrimitiveKind kind : local_kinds)
+    for (const std::int64_t bytes : sizes_of(kind, options.bytes_large))
+      for (const std::int32_t concurrent : concurrencies(kind, bytes == options.bytes_large, options.ranks))
+        samples.push_back(question(kind, bytes, concurrent));
+  if (devices == 1) return samples;
+  for (const std::int64_t bytes : sample_sizes(options.bytes_large))
+    for (const std::int32_t concurrent : concurrencies(PrimitiveKind::peer_copy, false, options.ranks))
+      samples.push_back(question(PrimitiveKind::peer_copy, bytes, concurrent));
+  return samples;
+}
+
+// Every sample once a round, so that what slows the machine for a while meets all of them alike.
+void answer(std::vector<PrimitiveSample>& samples, Measurement& measurement, int rounds) {
+  std::vector<std::vector<Duration>> times(samples.size());
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < samples.size(); ++i) times[i].push_back(measurement.time_of(samples[i]));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    PrimitiveSample& sample = samples[i];
+    sample.time = median_of(std::move(times[i]));
+    const Int128 moved = Int128{sample.bytes} * sample.concurrent * picoseconds_per_second;
+    sample.total = Bandwidth::bytes_per_second(static_cast<std::int64_t>(moved / sample.time.picoseconds()));
+  }
 }
 
 void add_peers(MachineCosts& costs, Measurement& measurement, std::int64_t bytes_large) {
-  for (const std::int64_t bytes : sample_sizes(bytes_large))
-    for (const std::int32_t concurrent : concurrencies(PrimitiveKind::peer_copy, false, costs.ranks))
-      costs.samples.push_back(measurement.sample(PrimitiveKind::peer_copy, bytes, concurrent));
   costs.peer = sample_of(costs, PrimitiveKind::peer_copy, bytes_large, 1).total;
-  const Duration tiny = measurement.tiny(PrimitiveKind::peer_copy, false);
+  const Duration tiny = measurement.tiny(PrimitiveKind::peer_copy, 1);
   costs.peer_latency = std::max(tiny - costs.operation, Duration());
 }
 
@@ -215,7 +229,7 @@ std::vector<std::int64_t> sample_sizes(std::int64_t bytes_large) {
 MachineCosts measure(Backend& backend, const MeasureOptions& options) {
   COLLSIM_CHECK(options.ranks >= 1 && options.ranks >= backend.devices());
   COLLSIM_CHECK(options.bytes_large >= smallest_size && options.bytes_large % tiny_size == 0);
-  COLLSIM_CHECK(options.runs >= 1 && options.warmup >= 0);
+  COLLSIM_CHECK(options.runs >= 1 && options.warmup >= 0 && options.rounds >= 1);
   Measurement measurement(backend, options);
   MachineCosts costs;
   costs.device = backend.name();
@@ -223,12 +237,11 @@ MachineCosts measure(Backend& backend, const MeasureOptions& options) {
   costs.ranks = options.ranks;
   costs.devices = backend.devices();
   costs.launch = measurement.launch();
-  costs.operation = measurement.tiny(PrimitiveKind::reduce, false);
-  costs.handover = options.ranks > 1 ? measurement.tiny(PrimitiveKind::reduce, true) : costs.operation;
-  for (const PrimitiveKind kind : local_kinds)
-    for (const std::int64_t bytes : sizes_of(kind, options.bytes_large))
-      for (const std::int32_t concurrent : concurrencies(kind, bytes == options.bytes_large, options.ranks))
-        costs.samples.push_back(measurement.sample(kind, bytes, concurrent));
+  costs.operation = measurement.tiny(PrimitiveKind::reduce, 1);
+  costs.handover =
+      options.ranks > 1 ? measurement.tiny(PrimitiveKind::reduce, options.ranks) : costs.operation;
+  costs.samples = questions(options, costs.devices);
+  answer(costs.samples, measurement, options.rounds);
   add_rates(costs, options.bytes_large);
   if (costs.devices > 1) add_peers(costs, measurement, options.bytes_large);
   return costs;

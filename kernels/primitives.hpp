@@ -1,11 +1,10 @@
 // Primitives: what one operation costs on a backend, measured with plans that do nothing else.
 //
-// Method      Medians of repeated runs after a warm-up; places and sets of buffers are cycled, so that
-// together
-//             they are larger than the cache (at most 128 MiB, and a quarter of the free memory). A plan of k
-//             chains (one a rank) of t equal operations, each after the one before, gives the rate of k
-//             concurrent operations; the difference between long and short chains takes away what starting
-//             and ending costs.
+// Method      A plan of k chains (one a rank) of t equal operations, each after the one before, gives the
+// rate
+//             of k concurrent operations, once the time of an empty run is taken away. Medians of repeated
+//             runs after a warm-up, and medians of rounds over all samples. Places and sets of buffers are
+//             cycled, so that together they are twice the cache (at most a quarter of the free memory).
 // Rates       Bytes of the message a second: a copy of m bytes reads m and writes m; a reduction of m bytes
 //             reads 2 m and writes m.
 // Exchange    In a collective a reduction reads what a copy has just written, part of which is still in a
@@ -50,7 +49,7 @@ struct MachineCosts {
   std::vector<PrimitiveSample> samples;
   Duration launch;       // an empty run: from its start to its end
   Duration operation;    // one operation of hardly any bytes that waits for the one before, of the same rank
-  Duration handover;     // the same, each of another rank than the one before; one rank: as operation
+  Duration handover;     // the same by all ranks, each after those of all ranks; one rank: as operation
   Bandwidth copy_one;    // large copies by one rank
   Bandwidth copy_all;    // by all ranks at once, together
   Bandwidth reduce_one;  // large reductions of two sources, of which the second has just been received
@@ -65,8 +64,7 @@ struct MeasureOptions {
   std::int64_t bytes_large = 8 << 20;  // at which the rates of copy_one, ... are taken
   int warmup = 2;
   int runs = 7;
-  // Of all places and sets of a measurement; a thread or a block reaches only a part of a large last level.
-  std::int64_t footprint_max = std::int64_t{128} << 20;
+  int rounds = 5;
 };
 
 // Samples: copy, reduce, exchange (and peer_copy where there are several devices) of sample_sizes(),

@@ -3,7 +3,8 @@
 //
 //   memcpy   the standard library's, of as many bytes
 //   copy     combine_on_cpu of one source
-//   reduce   of n sources; with two destinations: "fused"
+//   reduce   of n sources; with two destinations: "fused". in_place: the first source is a destination, as in
+//            a receive_reduce
 //   in_cache reduce of two sources in buffers of 16 KiB, over and over
 //   tasks    chains of tasks without work through the pool: items_per_second are tasks
 //
@@ -78,7 +79,9 @@ class Parts {
   std::vector<double> times_;  // of each part
 };
 
-CombineItem item_of(int sources, int destinations, std::int64_t begin, std::int64_t bytes) {
+// In place: the first destination is the first source, as of receive_reduce.
+CombineItem item_of(int sources, int destinations, std::int64_t begin, std::int64_t bytes,
+                    bool in_place = false) {
   CombineItem item;
   item.source_count = sources;
   item.destination_count = destinations;
@@ -86,6 +89,7 @@ CombineItem item_of(int sources, int destinations, std::int64_t begin, std::int6
   for (int k = 0; k < sources; ++k) item.sources[static_cast<std::size_t>(k)] = place(k) + begin;
   for (int k = 0; k < destinations; ++k)
     item.destinations[static_cast<std::size_t>(k)] = place(sources_max + k) + begin;
+  if (in_place) item.destinations[0] = place(0) + begin;
   return item;
 }
 
@@ -94,13 +98,14 @@ struct Case {
   int sources;
   int destinations;
   Datatype datatype;
+  bool in_place = false;
 };
 
 void large(benchmark::State& state, const Case& which, int threads) {
   for (int k = 0; k < 10; ++k) place(k);
   Parts parts(threads);
   const auto combine = [&](std::int64_t begin, std::int64_t bytes) {
-    combine_on_cpu(item_of(which.sources, which.destinations, begin, bytes), which.datatype,
+    combine_on_cpu(item_of(which.sources, which.destinations, begin, bytes, which.in_place), which.datatype,
                    ReductionOp::sum);
   };
   const auto copy = [&](std::int64_t begin, std::int64_t bytes) {
@@ -152,6 +157,10 @@ const bool registered = [] {
       {"memcpy", 0, 1, Datatype::float32},
       {"copy", 1, 1, Datatype::float32},
       {"copy_to_two", 1, 2, Datatype::float32},
+      {"reduce_in_place/float32/2", 2, 1, Datatype::float32, true},
+      {"reduce_in_place/float32/3", 3, 1, Datatype::float32, true},
+      {"reduce_in_place/float32/8", 8, 1, Datatype::float32, true},
+      {"fused_in_place/float32", 2, 2, Datatype::float32, true},
       {"reduce/float32/2", 2, 1, Datatype::float32},
       {"reduce/float32/3", 3, 1, Datatype::float32},
       {"reduce/float32/8", 8, 1, Datatype::float32},

@@ -61,7 +61,7 @@ TEST_CASE("The preset of ranks that share a device is a shared memory") {
   CHECK(node.gpus == 4);
   CHECK(node.interconnect.kind == InterconnectKind::shared_memory);
   CHECK(node.interconnect.bandwidth == gigabytes(6));
-  CHECK(node.interconnect.latency == Duration::nanoseconds(1000));
+  CHECK(node.interconnect.latency == Duration::nanoseconds(500));  // a message crosses two links
   CHECK(node.interconnect.total == gigabytes(10));
   CHECK(node.interconnect.reduce_total == Bandwidth::bytes_per_second(7'123'456'000));
   CHECK(node.gpu.reduce_bandwidth == gigabytes(4));

@@ -133,7 +133,7 @@ TEST_CASE("Costs of a machine of arithmetic are what it was made of") {
   CHECK(costs.launch == Duration::microseconds(5));
   // Tiny operations have four bytes of 250 ps.
   CHECK(costs.operation == Duration::picoseconds(201'000));
-  CHECK(costs.handover == Duration::picoseconds(501'000));
+  CHECK(is_near(costs.handover.picoseconds(), 502'000));  // two at a time take twice as long
   CHECK(is_near(costs.copy_one, 10 * giga));
   CHECK(is_near(costs.copy_all, 10 * giga));
   CHECK(is_near(costs.reduce_one, 4 * giga));
@@ -186,7 +186,7 @@ TEST_CASE("Little memory is not exceeded by what is measured with") {
   CHECK(backend.largest <= backend.free / 2);
 }
 
-TEST_CASE("Chains are as long as asked, inside their areas, and each waits for the one before") {
+TEST_CASE("Chains are as long as asked, inside their areas, and keep step") {
   for (const auto kind : {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
                           PrimitiveKind::fused, PrimitiveKind::exchange, PrimitiveKind::peer_copy}) {
     CAPTURE(name_of(kind));
@@ -204,7 +204,7 @@ TEST_CASE("Chains are as long as asked, inside their areas, and each waits for t
     const auto first = std::count_if(plan.tasks.begin(), plan.tasks.end(),
                                      [](const Task& task) { return task.predecessor_count == 0; });
     CHECK(first == 2);
-    CHECK(std::ssize(plan.predecessors) == std::ssize(plan.tasks) - 2);
+    CHECK(std::ssize(plan.predecessors) == 2 * (std::ssize(plan.tasks) - 2));
     for (std::size_t i = 0; i < plan.tasks.size(); ++i)
       for (const std::int32_t before : plan.predecessors_of(plan.tasks[i]))
         CHECK(before < static_cast<std::int32_t>(i));
@@ -218,7 +218,7 @@ TEST_CASE("What the CPU costs is all there") {
   options.bytes_large = 64 << 10;
   options.warmup = 1;
   options.runs = 3;
-  options.footprint_max = 1 << 20;
+  options.rounds = 1;
   const MachineCosts costs = measure(*backend, options);
   CHECK(costs.device == "cpu");
   CHECK(costs.ranks == 2);
