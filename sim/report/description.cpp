@@ -72,6 +72,17 @@ Json bounds_json(const std::vector<SizeBound>& bounds) {
   return list;
 }
 
+// Ranks are numbered node by node.
+void count_memories(const Topology& topology, Description& description) {
+  LinkId last;
+  for (Rank rank = 0; rank < topology.ranks(); ++rank) {
+    const SharedMemory* memory = topology.memory_of(rank);
+    if (memory == nullptr || memory->link == last) continue;
+    last = memory->link;
+    ++description.memories;
+  }
+}
+
 }  // namespace
 
 Description describe(const Topology& topology) {
@@ -83,6 +94,7 @@ Description describe(const Topology& topology) {
   description.cuts = topology.cuts();
   description.latency_max = topology.latency_max();
   count_vertices(topology, description);
+  count_memories(topology, description);
   for (const Cut& cut : topology.cuts()) {
     if (cut.name == "bisection") description.bisection = cut.smallest_exit;
   }
@@ -99,7 +111,7 @@ std::string description_text(const Description& description) {
   for (const SwitchCount& each : description.switches) {
     facts.add({"switches: " + each.kind, std::to_string(each.count)});
   }
-  facts.add({"cables", fmt::format("{} ({} links)", description.links / 2, description.links)});
+  facts.add({"cables", fmt::format("{} ({} links)", description.cables(), description.links)});
   const auto& bisection = description.bisection;
   facts.add({"bisection bandwidth", bisection ? gigabytes_text(*bisection) + " each way" : "not known"});
   const auto& hops = description.diameter_links;
@@ -138,7 +150,7 @@ std::string description_json(const Description& description, std::string_view ve
   json["nics"] = description.nics;
   json["switches"] = Json::object();
   for (const SwitchCount& each : description.switches) json["switches"][each.kind] = each.count;
-  json["cables"] = description.links / 2;
+  json["cables"] = description.cables();
   json["links"] = description.links;
   const auto& bisection = description.bisection;
   json["bisection_bytes_per_s"] = bisection ? integer_json(*bisection) : Json(nullptr);

@@ -31,7 +31,9 @@ struct Description {
   std::int32_t nodes = 1;
   std::int64_t nics = 0;
   std::vector<SwitchCount> switches;  // kinds that exist, node switches first, then by level
-  std::int64_t links = 0;             // directed; cables are half of them
+  std::int64_t links = 0;             // directed
+  std::int64_t memories = 0;          // shared by the ranks of a node: one link each, which is no cable
+  std::int64_t cables() const { return (links - memories) / 2; }
   std::vector<Cut> cuts;
   // Bytes/s that one half of the nodes can send to the other: of the cut named "bisection", if there is one.
   std::optional<Int128> bisection;

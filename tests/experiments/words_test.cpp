@@ -100,6 +100,17 @@ TEST_CASE("describe shows counts, bisection, diameter and bounds, as text, JSON 
   CHECK(folder.read("x.dot") == dot.out);
 }
 
+TEST_CASE("describe does not count the links of shared memories as cables") {
+  const WorkFolder folder;
+  folder.write("x.yaml",
+               "cluster:\n  nodes: 2\n  node:\n    gpus: 4\n"
+               "    interconnect: {kind: shared_memory, bandwidth: 5 GB/s, total: 10 GB/s}\n"
+               "  fabric: {kind: switch, bandwidth: 10 GB/s}\n");
+  const auto json = nlohmann::json::parse(folder.run({"describe", "x.yaml", "--json", "-"}).out);
+  const auto& links = json.at("links");
+  CHECK(2 * json.at("cables").get<int>() + 2 == links.get<int>());
+}
+
 TEST_CASE("describe needs a cluster only") {
   const WorkFolder folder;
   folder.write("x.yaml", "cluster: {node: {gpus: 1}}\n");
