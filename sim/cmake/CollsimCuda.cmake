@@ -64,13 +64,14 @@ function(collsim_look_for_cuda why_not)
   set(COLLSIM_NVCC_VERSION ${version} PARENT_SCOPE)
 endfunction()
 
-# Turing, A100, other Ampere, Ada, Hopper; Blackwell from 12.8 on. The last one also as PTX.
+# Turing, A100, other Ampere, Ada, Hopper; Blackwell from 12.8 on. The last ones also as PTX, which the driver compiles
+# for generations between and after them.
 function(collsim_cuda_architectures result)
   set(list 75-real 80-real 86-real 89-real)
   if(COLLSIM_NVCC_VERSION VERSION_LESS 12.8)
     list(APPEND list 90)
   else()
-    list(APPEND list 90-real 100-real 120)
+    list(APPEND list 90-real 100 120)
   endif()
   set(${result} ${list} PARENT_SCOPE)
 endfunction()
