@@ -1,7 +1,5 @@
 #include "experiments/device_errors.hpp"
 
-#include <string>
-
 namespace collsim::program {
 
 ExitCode exit_code_of(kernels::DeviceError::Kind kind) {
@@ -18,7 +16,15 @@ ExitCode exit_code_of(kernels::DeviceError::Kind kind) {
 }
 
 Stop stop_of(const kernels::DeviceError& error) {
-  return {exit_code_of(error.kind()), "collsim: " + std::string(error.what()) + "\n"};
+  std::string text = "collsim: " + std::string(error.what());
+  if (!error.detail().empty()) text += "; " + error.detail();
+  return {exit_code_of(error.kind()), text + "\n"};
+}
+
+std::unique_ptr<kernels::Backend> backend_of(const std::string& device, int workers) {
+  std::unique_ptr<kernels::Backend> backend;
+  on_device([&] { backend = device == "cuda" ? kernels::cuda_backend() : kernels::cpu_backend(workers); });
+  return backend;
 }
 
 void on_device(const std::function<void()>& work) {

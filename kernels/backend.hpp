@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/plan.hpp"
@@ -26,12 +27,20 @@ class DeviceError : public std::runtime_error {
     unsupported,  // the device lacks something: a datatype, access to a peer
     failed        // a call failed: the results are worth nothing
   };
-  DeviceError(Kind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}
+  DeviceError(Kind kind, const std::string& text, std::string detail = "")
+      : std::runtime_error(text), kind_(kind), detail_(std::move(detail)) {}
   Kind kind() const { return kind_; }
+  // What may differ from run to run, and so is no part of what(): "8.10 GiB are free". May be empty.
+  const std::string& detail() const { return detail_; }
 
  private:
   Kind kind_;
+  std::string detail_;
 };
+
+// "12.50 GiB", for people: rounded to two decimals, in the largest unit of which there is one; "17 B".
+// REQUIRES: bytes >= 0
+std::string memory_text(std::int64_t bytes);
 
 struct PrepareOptions {
   // The first byte of every area is so many bytes past a multiple of 256. REQUIRES: a multiple of the

@@ -72,21 +72,9 @@ class Block {
   std::unique_ptr<void, Free> memory_;
 };
 
-// "12.3 GiB"; below 10 MiB in KiB.
-std::string text_of_size(std::int64_t bytes) {
-  const bool large = bytes >= std::int64_t{10} << 20;
-  const bool huge = bytes >= std::int64_t{1} << 30;
-  const std::int64_t unit = huge ? std::int64_t{1} << 30 : large ? 1 << 20 : 1 << 10;
-  const std::int64_t tenths = bytes / unit * 10 + bytes % unit * 10 / unit;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-         (huge    ? " GiB"
-          : large ? " MiB"
-                  : " KiB");
-}
-
 [[noreturn]] void throw_memory(std::int64_t needed, std::int64_t free) {
-  throw DeviceError(DeviceError::Kind::memory, "the buffers need " + text_of_size(needed) + " of memory, " +
-                                                   text_of_size(free) + " are free");
+  throw DeviceError(DeviceError::Kind::memory, "the buffers need " + memory_text(needed) + " of memory",
+                    memory_text(free) + " are free");
 }
 
 // Of all sets, with the guards and the graph of tasks. At most 2^62.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "sim/core/check.hpp"
 
@@ -13,12 +12,6 @@ namespace {
 constexpr std::int64_t reserve_bytes = std::int64_t{256} << 20;
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-
-std::string gib(std::int64_t bytes) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
-  return text.data();
-}
 
 // Calls `function` and remembers what fails for good. The current device is left as it was.
 template <class Function>
@@ -112,9 +105,10 @@ void CudaExecution::check_memory() const {
     COLLSIM_CUDA_CALL(cudaMemGetInfo(&free, &total));
     const auto available = std::max<std::int64_t>(static_cast<std::int64_t>(free) - reserve_bytes, 0);
     if (needed <= available) continue;
-    throw DeviceError(DeviceError::Kind::memory, "the buffers need " + gib(needed) + " on device " +
-                                                     std::to_string(device) + " (" + names_[device] +
-                                                     "), where " + gib(available) + " are free");
+    throw DeviceError(DeviceError::Kind::memory,
+                      "the buffers need " + memory_text(needed) + " on device " + std::to_string(device) +
+                          " (" + names_[device] + ")",
+                      memory_text(available) + " are free there");
   }
 }
 

@@ -123,3 +123,11 @@ TEST_CASE("Each kind of device error has its exit code") {
   CHECK(exit_code_of(Kind::unsupported) == ExitCode::negative);
   CHECK_THROWS_AS(on_device([] { throw kernels::DeviceError(Kind::memory, "too large"); }), Stop);
 }
+
+TEST_CASE("A device error is told with what differs from run to run") {
+  using Kind = kernels::DeviceError::Kind;
+  CHECK(stop_of({Kind::memory, "too large"}).message == "collsim: too large\n");
+  const kernels::DeviceError error(Kind::memory, "the buffers need 2.00 GiB", "1.00 GiB are free");
+  CHECK(std::string(error.what()) == "the buffers need 2.00 GiB");
+  CHECK(stop_of(error).message == "collsim: the buffers need 2.00 GiB; 1.00 GiB are free\n");
+}

@@ -403,13 +403,14 @@ TEST_CASE("CPU backend says how much memory a plan needs when there is not as mu
       backend->prepare(maker.plan, {.sets = sets});
     } catch (const DeviceError& error) {
       CHECK(error.kind() == DeviceError::Kind::memory);
+      CHECK(error.detail().size() > 9);
+      CHECK(error.detail().substr(error.detail().size() - 9) == " are free");
       return error.what();
     }
     return "";
   };
-  const std::string text = prepare((std::int64_t{12} << 40) + (std::int64_t{1} << 39), 1, 1);
-  CHECK(text.rfind("the buffers need 12800.0 GiB of memory, ", 0) == 0);
-  CHECK(text.substr(text.size() - 9) == " are free");
+  CHECK(prepare((std::int64_t{12} << 40) + (std::int64_t{1} << 39), 1, 1) ==
+        "the buffers need 12.50 TiB of memory");
   CHECK(!prepare(std::int64_t{1} << 62, 8, 2'000'000'000).empty());  // more than 2^63 bytes
   CHECK(!prepare(std::int64_t{1} << 35, 1, 100'000).empty());
   CHECK(prepare(1 << 20, 2, 2).empty());
