@@ -69,15 +69,12 @@ Backend& Matrix::backend() {
 bool Matrix::prepare(const Entry& entry, const Collective& collective, Prepared& prepared) {
   ++turn_;
   auto made = entry.make(collective);
-  if (std::holds_alternative<Impossible>(made)) {
-    ++impossible_;
-    return false;
-  }
+  if (std::holds_alternative<Impossible>(made)) return false;
   prepared.schedule = std::get<Schedule>(std::move(made));
   const std::uint64_t draw = mix64(turn_);
   PlanOptions options;
-  options.direct = (draw & 1) != 0;
-  options.fused = (draw & 2) != 0;
+  options.direct = !plain_only_ && (draw & 1) != 0;
+  options.fused = !plain_only_ && (draw & 2) != 0;
   PrepareOptions memory;
   const int width = element_bytes(collective.datatype);
   memory.misalignment = (draw & 4) != 0 ? static_cast<std::int32_t>(draw >> 8 & 15) * width : 0;
@@ -119,6 +116,7 @@ void Matrix::run(Prepared& prepared, Datatype datatype, ReductionOp reduction, I
     fault(prepared.text + ", " + std::string(name_of(datatype)) + " " + std::string(name_of(reduction)) +
           ": " + text_of(report));
   ++combinations_;
+  if (report.wrong > 0) ++wrong_combinations_;
   if (report.inputs == InputKind::random) ++random_runs_;
   if (reduces(prepared.schedule.collective.kind)) ++reduced_[{datatype, reduction}];
 }

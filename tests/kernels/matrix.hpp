@@ -48,6 +48,10 @@ class Matrix {
  public:
   explicit Matrix(std::uint64_t seed) : turn_(seed) {}
 
+  // From now on only plans that are neither direct nor fused, which need no proof: a schedule that is wrong
+  // is run as well.
+  void plain_plans_only() { plain_only_ = true; }
+
   // All datatypes of the width, all reductions. `elements` of a rank, at least one a part; what has more
   // parts than elements is rounded up.
   void run_all(const Entry& entry, std::int64_t elements, int width);
@@ -57,7 +61,8 @@ class Matrix {
   void run_next_random(const Entry& entry, std::int64_t bytes);
 
   std::int64_t combinations() const { return combinations_; }
-  std::int64_t impossible() const { return impossible_; }
+  // Those in which an element had another value than expected.
+  std::int64_t wrong_combinations() const { return wrong_combinations_; }
   std::int64_t random_runs() const { return random_runs_; }
   // Of those datatypes and reductions of which something was reduced: how many, and the fewest runs of one.
   std::int64_t pairs_reduced() const { return static_cast<std::int64_t>(reduced_.size()); }
@@ -80,9 +85,10 @@ class Matrix {
   Backend& backend();
 
   std::uint64_t turn_;
+  bool plain_only_ = false;
   std::unique_ptr<Backend> backends_[2];
   std::int64_t combinations_ = 0;
-  std::int64_t impossible_ = 0;
+  std::int64_t wrong_combinations_ = 0;
   std::int64_t random_runs_ = 0;
   std::int64_t faults_found_ = 0;
   std::int64_t collectives_[2] = {};  // of run_next: that only move, that reduce
