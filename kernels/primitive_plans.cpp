@@ -42,10 +42,18 @@ class Chains {
   Plan built() {
     for (std::int64_t i = 0; i < spec_.length; ++i)
       for (std::int32_t part = 0; part < shape_.tasks; ++part) {
+        if (row_before_.size() > 2) join();
         for (std::int32_t chain = 0; chain < spec_.chains; ++chain) add_task(chain, i, part);
         row_before_ = std::exchange(row_, {});
       }
     return std::move(plan_);
+  }
+
+  // Of all areas. Those of the last slot reach as far as all.
+  std::int64_t memory_bytes() {
+    for (std::int32_t part = 0; part < shape_.tasks; ++part)
+      for (std::int32_t chain = 0; chain < spec_.chains; ++chain) add_task(chain, spec_.slots - 1, part);
+    return plan_.memory_bytes();
   }
 
  private:
@@ -101,6 +109,16 @@ class Chains {
     }
   }
 
+  // Puts one task without work after the row before: k edges to it and k from it, not k * k.
+  void join() {
+    Task task;
+    const Task& first = plan_.tasks[static_cast<std::size_t>(row_before_.front())];
+    task.rank = first.rank;
+    task.stream = first.stream;
+    append(task);
+    row_before_ = std::exchange(row_, {});
+  }
+
   void add(Rank rank, std::int32_t stream, const Places& sources, const Places& destinations) {
     Task task;
     task.kind = TaskKind::combine;
@@ -108,12 +126,17 @@ class Chains {
     task.destinations = static_cast<std::uint8_t>(destinations.size());
     task.rank = rank;
     task.stream = stream;
-    task.step = steps_[static_cast<std::size_t>(rank * 2 + stream)]++;
     task.first_place = static_cast<std::int32_t>(plan_.places.size());
     plan_.places.insert(plan_.places.end(), sources.begin(), sources.end());
     plan_.places.insert(plan_.places.end(), destinations.begin(), destinations.end());
     task.bytes = spec_.bytes;
     for (const Place& place : plan_.places_of(task)) reach(place);
+    append(task);
+  }
+
+  // The next task of its stream, after the row before.
+  void append(Task task) {
+    task.step = steps_[static_cast<std::size_t>(task.rank * 2 + task.stream)]++;
     task.first_predecessor = static_cast<std::int32_t>(plan_.predecessors.size());
     task.predecessor_count = static_cast<std::int32_t>(row_before_.size());
     plan_.predecessors.insert(plan_.predecessors.end(), row_before_.begin(), row_before_.end());
@@ -158,6 +181,8 @@ Plan chains_plan(const ChainsSpec& spec) {
   COLLSIM_CHECK(spec.chains >= 1 && spec.chains <= spec.ranks && spec.length >= 1 && spec.slots >= 1);
   return Chains(spec).built();
 }
+
+std::int64_t memory_bytes(const ChainsSpec& spec) { return Chains(spec).memory_bytes(); }
 
 Plan empty_plan(std::int32_t ranks) {
   Plan plan = plan_with_areas(ranks);

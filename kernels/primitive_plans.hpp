@@ -1,5 +1,5 @@
 // Plans that do one primitive over and over (primitives.hpp); internal to kernels. A task comes after the
-// tasks of all chains that are one earlier in theirs.
+// tasks of all chains that are one earlier in theirs: of more than two chains through one task without work.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,8 @@ struct ChainsSpec {
 // Rank r has the area r (output) and the area ranks + r (staging), as large as what its tasks use.
 // REQUIRES: chains <= ranks; bytes a multiple of 4
 Plan chains_plan(const ChainsSpec& spec);
+// Of that plan's areas, without making it. O(ranks)
+std::int64_t memory_bytes(const ChainsSpec& spec);
 
 // One task without work.
 Plan empty_plan(std::int32_t ranks);

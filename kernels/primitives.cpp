@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 
 #include "kernels/primitive_plans.hpp"
 #include "sim/core/check.hpp"
@@ -31,6 +32,18 @@ class Measurement {
   Measurement(Backend& backend, const MeasureOptions& options) : backend_(backend), options_(options) {
     for (Rank rank = 0; rank < options.ranks; ++rank)
       device_.push_back(backend.device_of(rank, options.ranks));
+  }
+
+  // What the sample that needs most takes at least: one place of each chain, one set.
+  std::int64_t needed_bytes(const std::vector<PrimitiveSample>& samples) const {
+    std::int64_t most = 0;
+    for (const PrimitiveSample& sample : samples) {
+      ChainsSpec spec = spec_for(sample.kind, sample.bytes, sample.concurrent);
+      spec.slots = 1;
+      most = std::max(most, memory_bytes(spec));
+    }
+    const std::int64_t areas = std::int64_t{2} * options_.ranks;
+    return most + areas * 2 * guard_bytes;
   }
 
   Duration launch() {
@@ -199,6 +212,23 @@ void add_peers(MachineCosts& costs, Measurement& measurement, std::int64_t bytes
   costs.peer_latency = std::max(tiny - costs.operation, Duration());
 }
 
+void measure_all(Measurement& measurement, const MeasureOptions& options, MachineCosts& costs) {
+  costs.launch = measurement.launch();
+  costs.operation = measurement.tiny(PrimitiveKind::reduce, 1);
+  costs.handover =
+      options.ranks > 1 ? measurement.tiny(PrimitiveKind::reduce, options.ranks) : costs.operation;
+  answer(costs.samples, measurement, options.rounds);
+  add_rates(costs, options.bytes_large);
+  if (costs.devices > 1) add_peers(costs, measurement, options.bytes_large);
+}
+
+[[noreturn]] void throw_memory(std::int64_t needed, const Backend& backend, const MeasureOptions& options) {
+  throw DeviceError(DeviceError::Kind::memory,
+                    "measuring " + std::to_string(options.ranks) + (options.ranks == 1 ? " rank" : " ranks") +
+                        " needs at least " + memory_text(needed) + " of memory",
+                    memory_text(backend.free_bytes()) + " are free");
+}
+
 }  // namespace
 
 const char* name_of(PrimitiveKind kind) {
@@ -236,14 +266,14 @@ MachineCosts measure(Backend& backend, const MeasureOptions& options) {
   costs.description = backend.description();
   costs.ranks = options.ranks;
   costs.devices = backend.devices();
-  costs.launch = measurement.launch();
-  costs.operation = measurement.tiny(PrimitiveKind::reduce, 1);
-  costs.handover =
-      options.ranks > 1 ? measurement.tiny(PrimitiveKind::reduce, options.ranks) : costs.operation;
   costs.samples = questions(options, costs.devices);
-  answer(costs.samples, measurement, options.rounds);
-  add_rates(costs, options.bytes_large);
-  if (costs.devices > 1) add_peers(costs, measurement, options.bytes_large);
+  const std::int64_t needed = measurement.needed_bytes(costs.samples);
+  if (needed > backend.free_bytes()) throw_memory(needed, backend, options);
+  try {
+    measure_all(measurement, options, costs);
+  } catch (const std::bad_alloc&) {
+    throw_memory(needed, backend, options);
+  }
   return costs;
 }
 

@@ -1,10 +1,11 @@
 // Primitives: what one operation costs on a backend, measured with plans that do nothing else.
 //
-// Method      A plan of k chains (one a rank) of t equal operations, each after the one before, gives the
-// rate
-//             of k concurrent operations, once the time of an empty run is taken away. Medians of repeated
-//             runs after a warm-up, and medians of rounds over all samples. Places and sets of buffers are
-//             cycled, so that together they are twice the cache (at most a quarter of the free memory).
+// Method      A plan of k chains (one a rank) of t equal operations, each after those before it of all
+//             chains, gives the rate of k concurrent operations, once the time of an empty run is taken away.
+//             Medians of repeated runs after a warm-up, and medians of rounds over all samples.
+// Memory      Places and sets of buffers are cycled, so that together they are about twice the cache, or a
+//             quarter of the free memory if that is less. Where one place of each chain is more than either,
+//             it is one place: of reduce_many 8 * ranks * bytes_large.
 // Rates       Bytes of the message a second: a copy of m bytes reads m and writes m; a reduction of m bytes
 //             reads 2 m and writes m.
 // Exchange    In a collective a reduction reads what a copy has just written, part of which is still in a
@@ -47,9 +48,11 @@ struct MachineCosts {
   std::int32_t ranks = 1;
   int devices = 1;
   std::vector<PrimitiveSample> samples;
-  Duration launch;       // an empty run: from its start to its end
-  Duration operation;    // one operation of hardly any bytes that waits for the one before, of the same rank
-  Duration handover;     // the same by all ranks, each after those of all ranks; one rank: as operation
+  Duration launch;     // an empty run: from its start to its end
+  Duration operation;  // one operation of hardly any bytes that waits for the one before, of the same rank
+  // The same by all ranks, each after those of all ranks (of more than two ranks through a task without
+  // work). One rank: as operation.
+  Duration handover;
   Bandwidth copy_one;    // large copies by one rank
   Bandwidth copy_all;    // by all ranks at once, together
   Bandwidth reduce_one;  // large reductions of two sources, of which the second has just been received
@@ -70,7 +73,8 @@ struct MeasureOptions {
 // Samples: copy, reduce, exchange (and peer_copy where there are several devices) of sample_sizes(),
 // ascending, one rank and all; of bytes_large also with 2, 4, ... ranks at a time; reduce_many and fused of
 // bytes_large, one rank and all. REQUIRES: ranks >= 1 and >= devices, bytes_large >= 4 KiB and a multiple
-// of 4. Throws DeviceError.
+// of 4. Throws DeviceError: of the kind memory, before anything is measured, where the free memory does not
+// hold one place of each chain.
 MachineCosts measure(Backend& backend, const MeasureOptions& options);
 
 // 4 KiB, 64 KiB, ... below bytes_large, and bytes_large.

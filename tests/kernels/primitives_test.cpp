@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <set>
 #include <span>
 #include <string>
@@ -87,12 +88,14 @@ class MadeUpBackend final : public Backend {
   std::int64_t cache_bytes() const override { return 32 << 20; }
   std::int64_t free_bytes() const override { return free; }
   std::unique_ptr<Execution> prepare(const Plan& plan, const PrepareOptions& options) override {
+    if (fails) throw std::bad_alloc();
     largest = std::max(largest, plan.memory_bytes() * options.sets);
     return std::make_unique<MadeUpExecution>(plan, machine_, *this);
   }
 
   std::int64_t free = std::int64_t{8} << 30;
   std::int64_t largest = 0;  // of all plans, with their sets
+  bool fails = false;
 
  private:
   MadeUp machine_;
@@ -184,6 +187,72 @@ TEST_CASE("Little memory is not exceeded by what is measured with") {
   measure(backend, options);
   CHECK(backend.largest > (16 << 20));
   CHECK(backend.largest <= backend.free / 2);
+}
+
+TEST_CASE("Memory that does not suffice is an error before anything is measured") {
+  MadeUpBackend backend;
+  MeasureOptions options;
+  options.ranks = 3;
+  options.bytes_large = 1 << 20;
+  const auto error_of = [&] {
+    try {
+      measure(backend, options);
+    } catch (const DeviceError& error) {
+      CHECK(error.kind() == DeviceError::Kind::memory);
+      return std::string(error.what()) + "; " + error.detail();
+    }
+    return std::string();
+  };
+  // Eight places of each rank.
+  backend.free = std::int64_t{24} << 20;
+  CHECK(error_of() == "measuring 3 ranks needs at least 24.00 MiB of memory; 24.00 MiB are free");
+  CHECK(backend.largest == 0);
+  backend.free += 6 * 2 * guard_bytes;
+  CHECK(error_of() == "");
+  CHECK(backend.largest == 24 << 20);
+  backend.fails = true;
+  CHECK(error_of() == "measuring 3 ranks needs at least 24.00 MiB of memory; 24.00 MiB are free");
+}
+
+TEST_CASE("The memory of chains is known before they are made") {
+  for (const auto kind : {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
+                          PrimitiveKind::fused, PrimitiveKind::exchange, PrimitiveKind::peer_copy})
+    for (const std::int32_t chains : {1, 2, 4}) {
+      CAPTURE(name_of(kind));
+      CAPTURE(chains);
+      ChainsSpec spec;
+      spec.kind = kind;
+      spec.bytes = 12;
+      spec.ranks = 4;
+      spec.chains = chains;
+      spec.length = 7;
+      spec.slots = 3;
+      spec.device = {0, 0, 1, 1};
+      CHECK(memory_bytes(spec) == chains_plan(spec).memory_bytes());
+    }
+}
+
+TEST_CASE("Many chains keep step through one task between rows") {
+  ChainsSpec spec;
+  spec.kind = PrimitiveKind::exchange;
+  spec.ranks = 100;
+  spec.chains = 100;
+  spec.length = 5;
+  const Plan plan = chains_plan(spec);
+  const std::int64_t rows = 5 * 2;
+  CHECK(std::ssize(plan.tasks) == rows * 100 + rows - 1);
+  CHECK(std::ssize(plan.predecessors) == (rows - 1) * 200);
+  check_places(plan);
+  // Each task with work comes after all of the row before.
+  std::vector<std::int64_t> row;
+  for (const Task& task : plan.tasks) {
+    std::int64_t number = 0;
+    for (const std::int32_t before : plan.predecessors_of(task))
+      number = std::max(number, row[static_cast<std::size_t>(before)] + 1);
+    row.push_back(number);
+    CHECK(task.predecessor_count == (number == 0 ? 0 : number % 2 == 0 ? 1 : 100));
+    CHECK((task.kind == TaskKind::nothing) == (number % 2 == 1));
+  }
 }
 
 TEST_CASE("Chains are as long as asked, inside their areas, and keep step") {
