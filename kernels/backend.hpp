@@ -95,7 +95,8 @@ class Backend {
 
 // threads: 0 = as many as this process may use at a time.
 std::unique_ptr<Backend> cpu_backend(int threads = 0);
-// All GPUs that are visible (CUDA_VISIBLE_DEVICES). Throws DeviceError: missing.
+// All GPUs that are visible (CUDA_VISIBLE_DEVICES). Throws DeviceError: missing where there is none, or one
+// that is older than compute capability 7.5.
 std::unique_ptr<Backend> cuda_backend();
 // Why cuda_backend() would throw, or empty.
 std::string why_no_cuda();

@@ -51,7 +51,7 @@ Device device_at(int number) {
   device.name =
       std::string(properties.name) + " (" + std::to_string(major) + "." + std::to_string(minor) + ")";
   if (device.capability < capability_min)
-    throw DeviceError(DeviceError::Kind::unsupported,
+    throw DeviceError(DeviceError::Kind::missing,
                       "device " + std::to_string(number) + " is an " + device.name +
                           "; the kernels need compute capability 7.5 or later (CUDA_VISIBLE_DEVICES can "
                           "leave it out)");

@@ -315,7 +315,6 @@ void Writer::write_work(const Step& step) {
   command.first_task = step.first_task;
   command.task_count = static_cast<std::int32_t>(others - begin);
   command.kind = CommandKind::combine;
-  issue_.combine_tasks += command.task_count;
   if (command.task_count > 0) issue_.commands.push_back(command);
   for (auto task = others; task != end; ++task) {
     command.kind = kind_of(*task);

@@ -47,7 +47,6 @@ struct Issue {
   std::vector<int> event_device;    // [event]: on which it is recorded
   std::vector<Command> commands;    // in the order in which they are issued
   std::vector<std::int32_t> tasks;  // of the commands
-  std::int64_t combine_tasks = 0;   // how many of them are combined
   bool has_peer_copies = false;
   std::span<const std::int32_t> tasks_of(const Command& command) const {
     return {tasks.data() + command.first_task, static_cast<std::size_t>(command.task_count)};

@@ -148,7 +148,11 @@ COLLSIM_HOST_DEVICE inline Accumulator<T> widened(T element) {
 }
 #ifdef __CUDA_ARCH__
 #define COLLSIM_CONVERTS_BFLOAT16 (__CUDA_ARCH__ >= 800)
-#define COLLSIM_CONVERTS_FLOAT8 (__CUDA_ARCH__ >= 890)
+// The assembler of CUDA 12.0 has these conversions for 9.0 only.
+#define COLLSIM_CONVERTS_FLOAT8 \
+  (__CUDA_ARCH__ >= 900 ||      \
+   (__CUDA_ARCH__ >= 890 &&     \
+    (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 1))))
 #else
 #define COLLSIM_CONVERTS_BFLOAT16 false
 #define COLLSIM_CONVERTS_FLOAT8 false

@@ -238,7 +238,6 @@ void Recorder::write(const Step& step, const Chunk&, const Payload& payload, boo
     return;
   }
   receives_[static_cast<std::size_t>(link_of(step, 1))].push_back(task);
-  if (staged >= 0) draft_.staged[static_cast<std::size_t>(staged)].receive = task;
 }
 
 // `source`, or a copy of it where it shares some but not all of its elements with what the step writes.
@@ -261,7 +260,6 @@ void Recorder::write_sum(const Step& step, const Chunk&, const Payload& payload,
   const std::int32_t task = add(step, sources, place_of(step.rank, step.chunk), bytes_of(step.chunk));
   done(step, task);
   receives_[static_cast<std::size_t>(link_of(step, 1))].push_back(task);
-  if (payload.staged >= 0) draft_.staged[static_cast<std::size_t>(payload.staged)].receive = task;
 }
 
 void Recorder::local(const Step& step, const Chunk& source) {

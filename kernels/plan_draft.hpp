@@ -20,9 +20,8 @@ struct Staged {
   std::int32_t owner = -1;
   std::int32_t place = -1;  // -1: a message, which takes its connection's places in turn
   std::int64_t bytes = 0;
-  std::int32_t send = -1;  // message: its tasks
-  std::int32_t receive = -1;
-  bool direct = false;  // needs no staging memory
+  std::int32_t send = -1;  // message: its task
+  bool direct = false;     // needs no staging memory
 };
 
 struct Draft {

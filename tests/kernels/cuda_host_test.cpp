@@ -219,7 +219,7 @@ TEST_CASE("No device, or one that is too old, is an error with its reason") {
   settings.capability = 70;
   reset_fake_cuda(settings);
   CHECK(error_of(cuda_backend) ==
-        "unsupported: device 0 is an Fake 0 (7.0); the kernels need compute capability 7.5 or later "
+        "missing: device 0 is an Fake 0 (7.0); the kernels need compute capability 7.5 or later "
         "(CUDA_VISIBLE_DEVICES can leave it out)");
   CHECK(fake_cuda_device() == 0);
 }

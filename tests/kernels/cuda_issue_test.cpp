@@ -262,7 +262,6 @@ TEST_CASE("Tasks of one level and one stream are one launch") {
   CHECK(count_of(folded, CommandKind::combine) == 6);
   for (const Command& command : folded.commands)
     if (command.kind == CommandKind::combine) CHECK(command.task_count == 8);
-  CHECK(folded.combine_tasks == 48);
   CHECK(folded.stream_device.size() == 3);
   // Each of the 16 streams its own: launches of one task.
   const Issue wide = issue_of(hand.plan, options_for(hand.plan, 1, 16));
@@ -417,7 +416,7 @@ TEST_CASE("Where there is no CUDA device the reason is the error") {
     return;
   }
   const auto check = [](const DeviceError& error) {
-    CHECK((error.kind() == DeviceError::Kind::missing || error.kind() == DeviceError::Kind::unsupported));
+    CHECK(error.kind() == DeviceError::Kind::missing);
     CHECK(std::string(error.what()) == why_no_cuda());
   };
   try {
