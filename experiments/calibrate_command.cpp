@@ -29,10 +29,6 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-std::unique_ptr<kernels::Backend> backend_of(const CalibrateCommand& command) {
-  return command.device == "cuda" ? kernels::cuda_backend() : kernels::cpu_backend(command.workers);
-}
-
 std::int32_t ranks_of(const CalibrateCommand& command, int devices) {
   if (command.ranks == 0) return std::max(devices, 2);
   if (command.ranks < devices)
@@ -59,7 +55,7 @@ std::vector<NcclTime> nccl_times(int devices) {
 }
 
 Calibration calibration_of(const CalibrateCommand& command, const Options& options) {
-  const std::unique_ptr<kernels::Backend> backend = backend_of(command);
+  const std::unique_ptr<kernels::Backend> backend = backend_of(command.device, command.workers);
   kernels::MeasureOptions measure;
   measure.ranks = ranks_of(command, backend->devices());
   if (!options.quiet) {

@@ -76,14 +76,6 @@ ReadResult read_for_execution(const std::string& file, const Options& options) {
 
 // ---------------------------------------------------------------- the device
 
-std::unique_ptr<kernels::Backend> backend_of(const ExecuteCommand& command) {
-  try {
-    return command.device == "cuda" ? kernels::cuda_backend() : kernels::cpu_backend(command.workers);
-  } catch (const kernels::DeviceError& error) {
-    throw stop_of(error);
-  }
-}
-
 ExecutionOptions execution_options(const ExecuteCommand& command, std::uint64_t seed) {
   ExecutionOptions options;
   options.exact = command.inputs != "random";
@@ -105,12 +97,6 @@ ExecutedPoint question(const Context& context, const AlgorithmRequest& request, 
   point.ranks = context.seats.ranks(context.topology);
   point.nodes = nodes_of(context.seats, context.topology.placement());
   return point;
-}
-
-bool fail(ExecutedPoint& point, ExecutionStatus status, std::string reason) {
-  point.status = status;
-  point.reason = std::move(reason);
-  return false;
 }
 
 // The algorithm that a selection takes. The bytes that are executed are those that were asked for.
@@ -151,6 +137,7 @@ bool execute_point(Context& context, const AlgorithmRequest& request, ExecutedPo
     fail(point, ExecutionStatus::limit, "out of memory");
   } catch (const kernels::DeviceError& error) {
     point = question(context, request, point.collective.bytes);
+    point.detail = error.detail();
     return fail(point, ExecutionStatus::failed, error.what());
   }
   return true;
@@ -176,6 +163,13 @@ std::vector<ExecutedPoint> execute_all(Context& context, bool quiet) {
   return points;
 }
 
+// A point that is not simulated says why, unless it is not executed for the same reason.
+void take_prediction(const Point& simulated, ExecutedPoint& point) {
+  point.predicted = simulated.time;
+  if (simulated.status == PointStatus::ok || simulated.reason == point.reason) return;
+  point.notes.push_back(std::string("not predicted: ") + name_of(simulated.status) + ": " + simulated.reason);
+}
+
 // The same points by simulation, on the cluster as it is drawn.
 void predict_all(const Context& context, bool allow_long, std::vector<ExecutedPoint>& points) {
   Experiment experiment = context.experiment;
@@ -186,7 +180,7 @@ void predict_all(const Context& context, bool allow_long, std::vector<ExecutedPo
   pipeline.allow_long = allow_long;
   const std::vector<Point> simulated =
       simulate_points(experiment, context.topology, context.schedules, pipeline);
-  for (std::size_t i = 0; i < points.size(); ++i) points[i].predicted = simulated[i].time;
+  for (std::size_t i = 0; i < points.size(); ++i) take_prediction(simulated[i], points[i]);
 }
 
 void write(const ExecuteReport& report, OutputFile& json, OutputFile& csv) {
@@ -205,7 +199,7 @@ ExitCode execute(const ExecuteCommand& command, const Options& options) {
   OutputFile json(options.json);
   OutputFile csv(options.csv);
   only_one_to_stdout(json, csv);
-  const auto backend = backend_of(command);
+  const auto backend = backend_of(command.device, command.workers);
   const Topology topology = build_topology(read);
   const Seats seats = seats_of(experiment.placement, topology.placement());
   Context context{

@@ -147,13 +147,21 @@ std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+// Each set of buffers is warmed up.
+bool has_more_warmups(const ExecuteReport& report) {
+  return std::any_of(report.points.begin(), report.points.end(), [&report](const ExecutedPoint& point) {
+    return point.times && point.times->warmups > report.warmups;
+  });
+}
+
 std::string head_of(const ExecuteReport& report) {
   const ExecutedPoint& first = report.points.front();
   std::string text = fmt::format("# {} on {} ({}): {}, seed {}\n", collsim::name_of(first.collective.kind),
                                  report.device, report.description, plural(first.ranks, "rank"), report.seed);
   if (report.runs > 0)
-    text += fmt::format("# time: the median of {} after {} (nccl-tests prints the mean)\n",
-                        plural(report.runs, "run"), plural(report.warmups, "warm-up"));
+    text += fmt::format("# time: the median of {} after {}{} (nccl-tests prints the mean)\n",
+                        plural(report.runs, "run"), has_more_warmups(report) ? "at least " : "",
+                        plural(report.warmups, "warm-up"));
   text +=
       "# algbw, busbw: as nccl-tests defines them, GB = 10^9 bytes\n"
       "# #wrong: elements that are not as expected, of all ranks, in the worst of all checked runs\n";
@@ -181,9 +189,7 @@ std::vector<std::string> wrong_values(const ExecutedPoint& point) {
   for (const kernels::WrongElement& each : point.first_wrong->first) lines.push_back(text_of(each));
   if (point.first_wrong->input_changed > 0)
     lines.push_back(plural(point.first_wrong->input_changed, "element") + " of inputs changed");
-  for (const kernels::GuardBreach& each : point.first_wrong->breaches)
-    lines.push_back(fmt::format("written {} a buffer (area {}, offset {})", each.before ? "before" : "after",
-                                each.area, each.offset));
+  for (const BreachedArea& each : point.breaches) lines.push_back(text_of(each));
   return lines;
 }
 
@@ -211,7 +217,7 @@ std::string details_of(const ExecutedPoint& point, const std::string& label) {
   if (point.status == ExecutionStatus::ok) return "";
   std::string text = fmt::format("# {}, {} B: {}: {}", label, point.collective.bytes.count(),
                                  name_of(point.status), point.reason);
-  if (point.free_bytes) text += "; " + memory_text(*point.free_bytes) + " are free";
+  if (!point.detail.empty()) text += "; " + point.detail;
   text += "\n";
   const std::string agreement = agreement_of(point);
   if (!agreement.empty()) text += "#   " + agreement + "\n";
@@ -312,6 +318,7 @@ Json findings_json(const ExecutedPoint& point) {
   }
   for (const kernels::CellFinding& each : point.diagnosis.findings)
     add("execution", each.rank, each.failure.text)["cell"] = each.cell;
+  for (const BreachedArea& each : point.breaches) add("values", each.rank, text_of(each));
   if (!point.first_wrong) return findings;
   for (const kernels::WrongElement& each : point.first_wrong->first) {
     Json& finding = add("values", each.rank, text_of(each));

@@ -1,6 +1,26 @@
 #include "experiments/executed_point.hpp"
 
+#include <utility>
+
 namespace collsim::program {
+
+namespace {
+
+const char* name_of(kernels::AreaKind kind) {
+  switch (kind) {
+    case kernels::AreaKind::input:
+      return "its input";
+    case kernels::AreaKind::output:
+      return "its output";
+    case kernels::AreaKind::scratch:
+      return "its scratch";
+    case kernels::AreaKind::staging:
+      return "its staging memory";
+  }
+  return "its memory";
+}
+
+}  // namespace
 
 const char* name_of(ExecutionStatus status) {
   switch (status) {
@@ -38,6 +58,20 @@ const char* name_of(ProofVerdict verdict) {
 
 const char* name_of(kernels::InputKind inputs) {
   return inputs == kernels::InputKind::exact ? "exact" : "random";
+}
+
+std::string text_of(const BreachedArea& breach) {
+  const std::string distance = std::to_string(breach.bytes) + (breach.bytes == 1 ? " byte" : " bytes");
+  const std::string where = breach.before       ? distance + " before the begin of "
+                            : breach.bytes == 0 ? "right at the end of "
+                                                : distance + " past the end of ";
+  return "rank " + std::to_string(breach.rank) + ": written " + where + name_of(breach.kind);
+}
+
+bool fail(ExecutedPoint& point, ExecutionStatus status, std::string reason) {
+  point.status = status;
+  point.reason = std::move(reason);
+  return false;
 }
 
 std::string agreement_of(const ExecutedPoint& point) {

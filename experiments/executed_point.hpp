@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/diagnosis.hpp"
+#include "kernels/plan.hpp"
 #include "kernels/values.hpp"
 #include "sim/core/units.hpp"
 #include "sim/model/collective.hpp"
@@ -21,7 +22,8 @@
 namespace collsim::program {
 
 // wrong       a run gave other values than the collective wants
-// unproven    refuted by its proof, or not runnable at all, though no run gave a wrong value
+// unproven    refuted by its proof, not decided by it, or not runnable at all, though no run gave a wrong
+//             value
 // deadlock    no order of the operations comes to an end; nothing was run
 // impossible  the cluster or the device cannot run it
 // limit       it does not fit the memory, or has too many operations
@@ -49,6 +51,16 @@ struct Times {
   std::int32_t sets = 1;  // of buffers, which the runs take in turn
 };
 
+// A run wrote outside the memory of a rank.
+struct BreachedArea {
+  kernels::AreaKind kind = kernels::AreaKind::output;
+  Rank rank = 0;
+  bool before = false;     // its first byte, else past its end
+  std::int64_t bytes = 0;  // between there and the first byte that was changed
+};
+// "rank 3: written 64 bytes past the end of its scratch"
+std::string text_of(const BreachedArea& breach);
+
 struct ExecutedPoint {
   Collective collective;
   std::string algorithm;
@@ -60,7 +72,7 @@ struct ExecutedPoint {
 
   ExecutionStatus status = ExecutionStatus::ok;
   std::string reason;
-  std::optional<std::int64_t> free_bytes;  // limit: of memory, when it was too little
+  std::string detail;  // of the reason, for people: what may differ from run to run, as free memory does
   ProofVerdict proof = ProofVerdict::none;
   std::vector<ProofFailure> proof_failures;
   std::int64_t tasks = 0;
@@ -73,6 +85,7 @@ struct ExecutedPoint {
   std::optional<double> error_of_bound;
   std::int64_t unlike_ranks = 0;
   std::optional<kernels::ValueReport> first_wrong;  // of the first run that was wrong
+  std::vector<BreachedArea> breaches;               // the same
   kernels::Diagnosis diagnosis;                     // where something was wrong
   std::vector<std::string> notes;                   // what was not checked, and why
 
@@ -81,6 +94,9 @@ struct ExecutedPoint {
 
   bool ran() const { return !checks.empty(); }
 };
+
+// Ends the point. False, for functions that go on while all is well.
+bool fail(ExecutedPoint& point, ExecutionStatus status, std::string reason);
 
 // What the two verdicts say of each other: "the proof and the execution agree", or how not. Empty where
 // nothing ran or nothing was proven.

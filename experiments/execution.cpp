@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <new>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,34 +22,15 @@ using kernels::OrderKind;
 using kernels::Plan;
 using kernels::ValueReport;
 
-bool fail(ExecutedPoint& point, ExecutionStatus status, std::string reason) {
-  point.status = status;
-  point.reason = std::move(reason);
-  return false;
-}
-
 bool fits(Backend& backend, std::int64_t bytes, ExecutedPoint& point) {
   const std::int64_t free = backend.free_bytes();
   if (bytes <= free) return true;
-  point.free_bytes = free;
+  point.detail = memory_text(free) + " are free";
   return fail(point, ExecutionStatus::limit, "it needs " + memory_text(bytes) + " of memory");
 }
 
-// Of all streams, or tasks_max + 1 as soon as they are more.
-std::int64_t operations_of(const Schedule& schedule) {
-  std::int64_t sum = 0;
-  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
-    const std::int32_t streams = schedule.stream_count(rank);
-    for (std::int32_t stream = 0; stream < streams; ++stream) {
-      sum += operation_count(schedule, rank, stream);
-      if (sum > kernels::tasks_max) return kernels::tasks_max + 1;
-    }
-  }
-  return sum;
-}
-
 bool is_small_enough(const Schedule& schedule, ExecutedPoint& point) {
-  if (operations_of(schedule) <= kernels::tasks_max) return true;
+  if (kernels::operations_of(schedule) <= kernels::tasks_max) return true;
   return fail(point, ExecutionStatus::limit,
               "it has more than " + grouped_text(kernels::tasks_max) + " operations");
 }
@@ -110,16 +92,24 @@ const char* name_of(OrderKind order) {
   return "unknown";
 }
 
-void take_values(const ValueReport& report, InputKind inputs, std::string order, ExecutedPoint& point) {
+BreachedArea breached(const Plan& plan, const kernels::GuardBreach& breach) {
+  const kernels::Area& area = plan.areas[static_cast<std::size_t>(breach.area)];
+  const std::int64_t bytes = breach.before ? -breach.offset : breach.offset - area.bytes;
+  return {area.kind, area.rank, breach.before, bytes};
+}
+
+void take_values(const ValueReport& report, const Plan& plan, std::string order, ExecutedPoint& point) {
   const std::int64_t wrong =
       report.wrong + report.input_changed + static_cast<std::int64_t>(report.breaches.size());
-  point.checks.push_back({inputs, std::move(order), wrong});
+  point.checks.push_back({report.inputs, std::move(order), wrong});
   point.wrong = std::max(point.wrong, wrong);
   point.checked = std::max(point.checked, report.checked);
   point.unlike_ranks = std::max(point.unlike_ranks, report.unlike_ranks);
-  if (inputs == InputKind::random)
+  if (report.inputs == InputKind::random)
     point.error_of_bound = std::max(point.error_of_bound.value_or(0), report.error_of_bound);
-  if (!report.right() && !point.first_wrong) point.first_wrong = report;
+  if (report.right() || point.first_wrong) return;
+  point.first_wrong = report;
+  for (const kernels::GuardBreach& each : report.breaches) point.breaches.push_back(breached(plan, each));
 }
 
 // One schedule with its values on a device.
@@ -133,14 +123,13 @@ struct Bench {
 void check_in_order(const Bench& bench, const kernels::Values& values, OrderKind order, std::uint64_t seed) {
   kernels::fill(bench.execution, bench.plan, values);
   bench.execution.run_in_order(kernels::order_of(bench.plan, order, seed));
-  take_values(kernels::check(bench.execution, bench.plan, values), InputKind::exact, name_of(order),
-              bench.point);
+  take_values(kernels::check(bench.execution, bench.plan, values), bench.plan, name_of(order), bench.point);
 }
 
-void check_in_parallel(const Bench& bench, const kernels::Values& values, InputKind inputs) {
+void check_in_parallel(const Bench& bench, const kernels::Values& values) {
   kernels::fill(bench.execution, bench.plan, values);
   bench.execution.run();
-  take_values(kernels::check(bench.execution, bench.plan, values), inputs, "parallel", bench.point);
+  take_values(kernels::check(bench.execution, bench.plan, values), bench.plan, "parallel", bench.point);
 }
 
 void check_exact(const Bench& bench, const ExecutionOptions& options) {
@@ -155,22 +144,42 @@ void check_exact(const Bench& bench, const ExecutionOptions& options) {
   } else {
     check_in_order(bench, values, OrderKind::as_planned, options.seed);
   }
-  if (proven) return check_in_parallel(bench, values, InputKind::exact);
+  if (proven) return check_in_parallel(bench, values);
   bench.point.notes.push_back("not run in parallel, and not timed: it is not proven");
 }
 
-void check_random(const Bench& bench, const Proof& proof, const ExecutionOptions& options) {
-  if (!proof.proven) return;  // there is no order of additions to take a bound from
+// A contribution that is missing leaves an error of at least the least input (1/4) less the error of what is
+// there. It is seen for certain where that is more than the bound of the error: where the bound is below half
+// of the least input, with inputs of up to 1 from each rank. Of products nothing is certain: their inputs are
+// near 1.
+bool shows_all(const Schedule& schedule, double bound) {
+  return schedule.collective.reduction != ReductionOp::prod && bound * schedule.ranks < 0.125;
+}
+
+// Adds why exact inputs are needed beside random ones, or in their place, where it is random ones that were
+// asked for. True: they are.
+bool add_reason(const ExecutionOptions& options, std::string reason, ExecutedPoint& point) {
+  if (!options.exact) point.notes.push_back(std::move(reason));
+  return true;
+}
+
+// True: it does not do without exact inputs.
+bool check_random(const Bench& bench, const Proof& proof, const ExecutionOptions& options) {
+  if (!proof.proven) return true;  // there is no order of additions to take a bound from
   const Collective& collective = bench.schedule.collective;
-  std::optional<double> bound = 0.0;
-  if (!is_exact(collective)) bound = error_bound(proof.numerics, collective, bench.schedule.ranks);
+  if (is_exact(collective))
+    return add_reason(options, "exact inputs in place of random ones: nothing is rounded", bench.point);
+  const std::optional<double> bound = error_bound(proof.numerics, collective, bench.schedule.ranks);
   if (!bound) {
     bench.point.notes.push_back("not run with random inputs: there is no bound of the error" +
                                 (proof.numerics.known ? std::string() : ": " + proof.numerics.reason));
-    return;
+    return true;
   }
-  const kernels::Values values(bench.schedule, InputKind::random, options.seed, bound);
-  check_in_parallel(bench, values, InputKind::random);
+  check_in_parallel(bench, kernels::Values(bench.schedule, InputKind::random, options.seed, bound));
+  if (shows_all(bench.schedule, *bound)) return false;
+  return add_reason(options,
+                    "exact inputs too: within the bound of the error, random ones may lack a contribution",
+                    bench.point);
 }
 
 void diagnose(Backend& backend, const Schedule& schedule, ExecutedPoint& point) {
@@ -186,8 +195,15 @@ void diagnose(Backend& backend, const Schedule& schedule, ExecutedPoint& point) 
   }
 }
 
+std::string undecided_reason(const ExecutedPoint& point) {
+  const std::string reason = "there is no proof";
+  return point.proof_failures.empty() ? reason : reason + ": " + point.proof_failures.front().text;
+}
+
 void judge(Backend& backend, const Schedule& schedule, ExecutedPoint& point) {
   const bool refuted = point.proof == ProofVerdict::refuted;
+  if (point.wrong == 0 && point.proof == ProofVerdict::undecided)
+    fail(point, ExecutionStatus::unproven, undecided_reason(point));
   if (point.wrong == 0 && !refuted) return;
   diagnose(backend, schedule, point);
   const auto runs = static_cast<std::size_t>(std::count_if(
@@ -208,8 +224,8 @@ void check_values(Backend& backend, const Schedule& schedule, const Plan& plan, 
   const auto execution = backend.prepare(plan, {});
   const Bench bench{schedule, plan, *execution, point};
   if (options.exact) check_exact(bench, options);
-  if (options.random && point.wrong == 0) check_random(bench, proof, options);
-  if (!point.ran()) check_exact(bench, options);  // no bound for random inputs
+  const bool more = options.random && point.wrong == 0 && check_random(bench, proof, options);
+  if (more && !options.exact && point.wrong == 0) check_exact(bench, options);
 }
 
 // ---------------------------------------------------------------- times
@@ -228,9 +244,9 @@ Duration median_of(const std::vector<Duration>& sorted) {
   return Duration::picoseconds((sorted[half - 1] + sorted[half]).picoseconds() / 2);
 }
 
-Times timed(Backend& backend, const Plan& plan, const ExecutionOptions& options) {
+Times timed(Backend& backend, const Plan& plan, const ExecutionOptions& options, std::int32_t sets) {
   kernels::PrepareOptions how;
-  how.sets = sets_of(backend, plan);
+  how.sets = sets;
   const auto execution = backend.prepare(plan, how);
   Times times;
   times.runs = options.runs;
@@ -246,18 +262,36 @@ Times timed(Backend& backend, const Plan& plan, const ExecutionOptions& options)
   return times;
 }
 
+// Of as many sets of buffers as are wanted, or of one where memory does not last. Values are right by now: a
+// point without memory for its time stays as it is.
+void take_times(Backend& backend, const Plan& plan, const ExecutionOptions& options, ExecutedPoint& point) {
+  std::string why = "out of memory";
+  for (std::int32_t sets = sets_of(backend, plan); sets > 0; sets = sets > 1 ? 1 : 0) {
+    try {
+      point.times = timed(backend, plan, options, sets);
+      return;
+    } catch (const std::bad_alloc&) {
+    } catch (const kernels::DeviceError& error) {
+      if (error.kind() != kernels::DeviceError::Kind::memory) throw;
+      why = error.what();
+    }
+  }
+  point.notes.push_back("not timed: " + why);
+}
+
 void run_on_device(Backend& backend, const Schedule& schedule, const Plan& plan, const Proof& proof,
                    const ExecutionOptions& options, ExecutedPoint& point) {
   check_values(backend, schedule, plan, proof, options, point);
   judge(backend, schedule, point);
   const bool is_timed = proof.proven && options.runs > 0;
-  if (point.status == ExecutionStatus::ok && is_timed) point.times = timed(backend, plan, options);
+  if (point.status == ExecutionStatus::ok && is_timed) take_times(backend, plan, options, point);
 }
 
 void take_error(const kernels::DeviceError& error, ExecutedPoint& point) {
   if (!is_of_one_point(error)) throw error;
   const bool memory = error.kind() == kernels::DeviceError::Kind::memory;
   point.times.reset();
+  point.detail = error.detail();
   fail(point, memory ? ExecutionStatus::limit : ExecutionStatus::impossible, error.what());
 }
 
@@ -282,14 +316,6 @@ void execute_schedule(Backend& backend, Proofs& proofs, const Schedule& schedule
   } catch (const kernels::DeviceError& error) {
     take_error(error, point);
   }
-}
-
-std::string memory_text(std::int64_t bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::size_t unit = 0;
-  while (unit < 6 && bytes >> (10 * (unit + 1)) > 0) ++unit;
-  if (unit == 0) return std::to_string(bytes) + " B";
-  return decimal_text({bytes, std::int64_t{1} << (10 * unit)}, 2) + " " + units[unit];
 }
 
 }  // namespace collsim::program

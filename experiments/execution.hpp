@@ -6,11 +6,13 @@
 // in
 //             parallel, then random ones in parallel. A serial run of more than serial_tasks_max tasks is
 //             left out, and a note says so. Random inputs need a bound of the error; where there is none, or
-//             the schedule is not proven, exact ones are used in their place. A schedule that is not proven
-//             is run in serial orders alone: what it forgets to order may differ from run to run, and a
-//             report should not.
+//             nothing rounds, or the schedule is not proven, exact ones are used in their place. Where the
+//             bound is so wide that a result could lack a contribution, exact ones are used too. A schedule
+//             that is not proven is run in serial orders alone: what it forgets to order may differ from run
+//             to run, and a report should not.
 // Times       Each set of buffers is warmed up at least once. There are enough sets that a run finds nothing
-//             in a cache of the device, as far as half of its free memory and sets_max allow.
+//             in a cache of the device, as far as half of its free memory and sets_max allow. Where memory
+//             does not last after all, one set; and if that fails, a note.
 // Limits      What a plan needs is compared with what is free before anything large is made.
 // Errors      DeviceError of the kinds missing and failed; other kinds become the status of the point.
 #pragma once
@@ -47,7 +49,6 @@ bool may_fit(kernels::Backend& backend, ExecutedPoint& point);
 void execute_schedule(kernels::Backend& backend, Proofs& proofs, const Schedule& schedule,
                       const ExecutionOptions& options, ExecutedPoint& point);
 
-// "12.50 GiB", for people: rounded to two decimals, in the largest unit of which there is one.
-std::string memory_text(std::int64_t bytes);
+using kernels::memory_text;
 
 }  // namespace collsim::program

@@ -14,7 +14,15 @@ namespace {
 
 constexpr std::size_t numbers_max = std::numeric_limits<std::int32_t>::max();
 
-// Operations of all streams whose program exists; stops counting beyond tasks_max.
+NoPlan no_plan(std::vector<ProofFailure> failures, bool too_large) {
+  NoPlan none;
+  none.too_large = too_large;
+  none.failures = std::move(failures);
+  return none;
+}
+
+}  // namespace
+
 std::int64_t operations_of(const Schedule& schedule) {
   std::vector<std::int64_t> lengths;  // [program]
   for (const Program& program : schedule.programs) {
@@ -40,15 +48,6 @@ std::int64_t operations_of(const Schedule& schedule) {
   }
   return sum;
 }
-
-NoPlan no_plan(std::vector<ProofFailure> failures, bool too_large) {
-  NoPlan none;
-  none.too_large = too_large;
-  none.failures = std::move(failures);
-  return none;
-}
-
-}  // namespace
 
 std::int64_t Plan::memory_bytes() const {
   std::int64_t sum = 0;

@@ -110,6 +110,10 @@ struct NoPlan {
 };
 constexpr std::int64_t tasks_max = 20'000'000;
 
+// Of all streams whose program exists; some number beyond tasks_max where there are more than that. Of
+// malformed schedules too. O(streams).
+std::int64_t operations_of(const Schedule& schedule);
+
 // O(operations * (blocks of a chunk)) time and memory.
 std::variant<Plan, NoPlan> plan_of(const Schedule& schedule, const PlanOptions& options);
 

@@ -2,7 +2,9 @@
 // and schedules that no algorithm makes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -82,8 +84,55 @@ Schedule exchange(const std::vector<OperationKind>& kinds) {
   return schedule;
 }
 
-ExecutedPoint executed(const Schedule& schedule, std::int64_t runs = 0) {
-  const auto backend = kernels::cpu_backend(2);
+// As the exchange of two ranks that send and then receive; then stream 0 sends on what it received, and
+// stream 1 of the other rank, whose own it is, receives it over the same. That is ordered by the messages,
+// but not by what a rank knows by itself. `idle` streams a rank do nothing.
+Schedule ordered_by_messages(std::int32_t idle) {
+  Schedule schedule = exchange({OperationKind::send, OperationKind::receive, OperationKind::send});
+  std::vector<OperationTemplate>& body = schedule.programs[0].loops[0].body;
+  body[2].peer = 1;
+  body[2].chunk.block_base = 1;
+  Program second;
+  Loop loop;
+  loop.body = {body[1]};
+  loop.body[0].peer = 1;
+  loop.body[0].chunk.block_base = 0;
+  second.loops.push_back(loop);
+  schedule.programs.push_back(second);
+  schedule.programs.push_back(Program{});
+  schedule.stream_count = [idle](Rank) { return 2 + idle; };
+  schedule.bind = [](Rank rank, std::int32_t stream, Binding& binding) {
+    binding.program = std::min(stream, 2);
+    binding.peers = {{1 - rank, 0}, {1 - rank, 1}};
+    binding.bases = {rank, 1 - rank};
+  };
+  return schedule;
+}
+
+// Memory for only so many executions of so many sets; then a device without any.
+class SmallBackend : public kernels::Backend {
+ public:
+  SmallBackend(std::int32_t sets_max, int executions) : sets_max_(sets_max), executions_(executions) {}
+  std::string name() const override { return "cpu"; }
+  std::string description() const override { return "small"; }
+  int devices() const override { return 1; }
+  std::int64_t cache_bytes() const override { return 1 << 16; }
+  std::int64_t free_bytes() const override { return 1 << 30; }
+  std::unique_ptr<kernels::Execution> prepare(const kernels::Plan& plan,
+                                              const kernels::PrepareOptions& options) override {
+    if (options.sets > sets_max_ || executions_-- <= 0)
+      throw kernels::DeviceError(kernels::DeviceError::Kind::memory, "too large", "1 B is free");
+    return backend_->prepare(plan, options);
+  }
+
+ private:
+  std::int32_t sets_max_;
+  int executions_;
+  std::unique_ptr<kernels::Backend> backend_ = kernels::cpu_backend(2);
+};
+
+ExecutedPoint executed(const Schedule& schedule, std::int64_t runs,
+                       std::unique_ptr<kernels::Backend> backend) {
   Proofs proofs(false);
   ExecutionOptions options;
   options.runs = runs;
@@ -93,6 +142,10 @@ ExecutedPoint executed(const Schedule& schedule, std::int64_t runs = 0) {
   point.ranks = schedule.ranks;
   execute_schedule(*backend, proofs, schedule, options, point);
   return point;
+}
+
+ExecutedPoint executed(const Schedule& schedule, std::int64_t runs = 0) {
+  return executed(schedule, runs, kernels::cpu_backend(2));
 }
 
 }  // namespace
@@ -196,6 +249,80 @@ TEST_CASE("A schedule in which both wait first is a deadlock, and nothing is run
   CHECK(stuck.reason.find("it deadlocks: ") == 0);
   CHECK(!stuck.ran());
   CHECK(!stuck.times);
+}
+
+TEST_CASE("What its proof does not decide is not ok, even where no run gives a wrong value") {
+  const ExecutedPoint few = executed(ordered_by_messages(0), 1);
+  CHECK(few.reason == "");
+  CHECK(few.status == Status::ok);
+  const ExecutedPoint many = executed(ordered_by_messages(2100), 1);
+  CHECK(many.proof == ProofVerdict::undecided);
+  CHECK(many.status == Status::unproven);
+  CHECK(many.reason.find("there is no proof: rank ") == 0);
+  CHECK(many.wrong == 0);
+  CHECK(many.checks.size() == 3);
+  CHECK(!many.times);
+  CHECK(agreement_of(many) == "the proof is undecided, no run gave a wrong value");
+  ExecuteReport report = report_of({});
+  report.points = {many};
+  CHECK(outcome_of(report) == ExitCode::negative);
+}
+
+TEST_CASE("Without memory for many sets of buffers one set is timed, and without any a note says so") {
+  const Schedule schedule = exchange({OperationKind::send, OperationKind::receive});
+  const auto small = [&schedule](std::int32_t sets, int executions) {
+    return executed(schedule, 2, std::make_unique<SmallBackend>(sets, executions));
+  };
+  const ExecutedPoint all = small(64, 2);
+  REQUIRE(all.times);
+  CHECK(all.times->sets == 64);
+  const ExecutedPoint one = small(1, 2);
+  CHECK(one.status == Status::ok);
+  REQUIRE(one.times);
+  CHECK(one.times->sets == 1);
+  CHECK(one.notes.empty());
+  const ExecutedPoint untimed = small(1, 1);
+  CHECK(untimed.status == Status::ok);
+  CHECK(untimed.reason == "");
+  CHECK(untimed.ran());
+  CHECK(!untimed.times);
+  CHECK(untimed.notes == std::vector<std::string>{"not timed: too large"});
+  const ExecutedPoint none = small(1, 0);
+  CHECK(none.status == Status::limit);
+  CHECK(none.reason == "too large");
+  ExecuteReport report = report_of({});
+  report.points = {none};
+  CHECK(has(table_text(report), "limit: too large; 1 B is free\n"));
+  CHECK(!has(json_text(report), "is free"));
+  CHECK(!has(csv_text(report), "is free"));
+}
+
+TEST_CASE("What was written outside a buffer names the rank, the buffer and the distance") {
+  using kernels::AreaKind;
+  ExecuteReport report = report_of({Status::wrong});
+  report.points[0].first_wrong = kernels::ValueReport{};
+  report.points[0].breaches = {{AreaKind::scratch, 3, false, 64},
+                               {AreaKind::output, 0, true, 1},
+                               {AreaKind::input, 1, false, 0},
+                               {AreaKind::staging, 2, false, 8}};
+  const std::string table = table_text(report);
+  CHECK(has(table, "#   value: rank 3: written 64 bytes past the end of its scratch\n"));
+  CHECK(has(table, "#   value: rank 0: written 1 byte before the begin of its output\n"));
+  CHECK(has(table, "#   value: rank 1: written right at the end of its input\n"));
+  CHECK(has(table, "#   value: rank 2: written 8 bytes past the end of its staging memory\n"));
+  const auto findings = nlohmann::json::parse(json_text(report)).at("points")[0].at("findings");
+  REQUIRE(findings.size() == 4);
+  CHECK(findings[0].at("rank") == 3);
+  CHECK(findings[0].at("text") == "rank 3: written 64 bytes past the end of its scratch");
+}
+
+TEST_CASE("Warm-ups are as many as asked for, or at least so many where there are more sets of buffers") {
+  ExecuteReport report = report_of({});
+  report.points = {timed(Duration::microseconds(4))};
+  report.points[0].times->warmups = 5;
+  CHECK(has(table_text(report), "# time: the median of 20 runs after 5 warm-ups ("));
+  report.points[0].times->warmups = 6;
+  CHECK(has(table_text(report), "# time: the median of 20 runs after at least 5 warm-ups ("));
 }
 
 TEST_CASE("A schedule whose messages do not pair up has no plan") {

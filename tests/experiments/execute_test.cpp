@@ -144,7 +144,7 @@ TEST_CASE("A table of execute has the columns of nccl-tests and the algorithm be
   CHECK(rows[1][0] == "4100");
   CHECK(rows[1][1] == "1025");
   CHECK(has(run.out, "# all_reduce on cpu ("));
-  CHECK(has(run.out, "# time: the median of 2 runs after 1 warm-up (nccl-tests prints the mean)\n"));
+  CHECK(has(run.out, "# time: the median of 2 runs after at least 1 warm-up (nccl-tests prints the mean)\n"));
   CHECK(has(run.out, "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : "));
   CHECK(has(run.out, "# 2 points ok\n"));
 }
@@ -274,6 +274,41 @@ TEST_CASE("Datatypes and reductions are those of the experiment") {
     }
 }
 
+TEST_CASE("Results that do not round are checked with exact inputs alone, and named so") {
+  const std::vector<std::string> lines = {"collective: all_gather\nalgorithm: ring\nsize: 1000 B\n",
+                                          "algorithm: ring\nsize: 1000 B\ndatatype: int32\n",
+                                          "algorithm: ring\nsize: 1000 B\nreduction: max\n"};
+  for (const std::string& line : lines) {
+    Json point = right_points(cluster_of(3) + line)[0];
+    REQUIRE(point.at("checks").size() == 4);
+    for (const Json& check : point.at("checks")) CHECK(check.at("inputs") == "exact");
+    CHECK(point.at("error_of_bound").is_null());
+    CHECK(point.at("notes").empty());
+    point = right_points(cluster_of(3) + line, {"--inputs", "random"})[0];
+    REQUIRE(point.at("checks").size() == 4);
+    for (const Json& check : point.at("checks")) CHECK(check.at("inputs") == "exact");
+    CHECK(point.at("notes") == Json{"exact inputs in place of random ones: nothing is rounded"});
+  }
+}
+
+TEST_CASE("Where a result could lack a contribution within its bound, exact inputs are used too") {
+  const auto checked = [](int ranks, const std::string& more) {
+    return right_points(cluster_of(ranks) + "algorithm: ring\nsize: 1000 B\n" + more,
+                        {"--inputs", "random"})[0];
+  };
+  for (const std::string more : {"datatype: bfloat16\n", "datatype: bfloat16\nreduction: avg\n"}) {
+    const Json point = checked(64, more);
+    REQUIRE(point.at("checks").size() == 5);
+    CHECK(point.at("checks")[0].at("inputs") == "random");
+    CHECK(point.at("checks")[1].at("inputs") == "exact");
+    CHECK(point.at("notes") ==
+          Json{"exact inputs too: within the bound of the error, random ones may lack a contribution"});
+    CHECK(checked(4, more).at("checks").size() == 1);
+  }
+  CHECK(checked(4, "reduction: prod\n").at("checks").size() == 5);
+  CHECK(checked(64, "datatype: float32\n").at("checks").size() == 1);
+}
+
 TEST_CASE("Where random inputs have no bound, exact ones are used and a note says so") {
   const Json points = right_points(cluster_of(20) + "algorithm: ring\nsize: 1000 B\ndatatype: float8_e5m2\n",
                                    {"--inputs", "random"});
@@ -354,6 +389,24 @@ TEST_CASE("The JSON of a wrong point has the findings of the proof, of the count
   for (const char* each : {"proof", "execution", "values"})
     CHECK(std::find(by.begin(), by.end(), each) != by.end());
   CHECK(point.at("notes")[0] == "not run in parallel, and not timed: it is not proven");
+}
+
+TEST_CASE("What is not simulated has no prediction, and a note says why") {
+  const Words options = {"--runs", "0", "--compare"};
+  const std::string why = "not predicted: unproven: the schedule does not compute its collective";
+  const Run table = execute_file(wrong_file, options);
+  CAPTURE(table.out);
+  CHECK(table.exit_code == 1);
+  CHECK(has(table.out, "# mine.xml: " + why));
+  REQUIRE(rows_of(table.out).size() == 1);
+  CHECK(rows_of(table.out)[0][13] == "N/A");
+  const Json point = points_of(execute_file(wrong_file, {"--runs", "0", "--compare", "--json", "-"}))[0];
+  CHECK(point.at("predicted_ps").is_null());
+  CHECK(has(point.at("notes").back(), why));
+  // Executed neither, for the same reason: it is said once.
+  const Run both = execute(cluster_of(4) + "algorithm: sharp\nsize: 4 KiB\n", options);
+  CHECK(has(both.out, "# sharp, 4096 B: impossible: "));
+  CHECK(!has(both.out, "not predicted"));
 }
 
 TEST_CASE("A file that deadlocks is no plan and does not hang") {
