@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,10 +111,29 @@ Schedule ordered_by_messages(std::int32_t idle) {
   return schedule;
 }
 
+// Every run of it wrote outside two areas.
+class BreachedExecution : public kernels::Execution {
+ public:
+  explicit BreachedExecution(std::unique_ptr<kernels::Execution> real) : real_(std::move(real)) {}
+  void upload(std::int32_t area, std::int64_t offset, std::span<const std::byte> data) override {
+    real_->upload(area, offset, data);
+  }
+  void download(std::int32_t area, std::int64_t offset, std::span<std::byte> data) override {
+    real_->download(area, offset, data);
+  }
+  Duration run() override { return real_->run(); }
+  void run_in_order(std::span<const std::int32_t> order) override { real_->run_in_order(order); }
+  std::vector<kernels::GuardBreach> breaches() override { return {{0, true, -8}, {1, false, 20}}; }
+
+ private:
+  std::unique_ptr<kernels::Execution> real_;
+};
+
 // Memory for only so many executions of so many sets; then a device without any.
 class SmallBackend : public kernels::Backend {
  public:
-  SmallBackend(std::int32_t sets_max, int executions) : sets_max_(sets_max), executions_(executions) {}
+  SmallBackend(std::int32_t sets_max, int executions, bool breached = false)
+      : sets_max_(sets_max), executions_(executions), breached_(breached) {}
   std::string name() const override { return "cpu"; }
   std::string description() const override { return "small"; }
   int devices() const override { return 1; }
@@ -122,12 +143,15 @@ class SmallBackend : public kernels::Backend {
                                               const kernels::PrepareOptions& options) override {
     if (options.sets > sets_max_ || executions_-- <= 0)
       throw kernels::DeviceError(kernels::DeviceError::Kind::memory, "too large", "1 B is free");
-    return backend_->prepare(plan, options);
+    auto execution = backend_->prepare(plan, options);
+    if (!breached_) return execution;
+    return std::make_unique<BreachedExecution>(std::move(execution));
   }
 
  private:
   std::int32_t sets_max_;
   int executions_;
+  bool breached_;
   std::unique_ptr<kernels::Backend> backend_ = kernels::cpu_backend(2);
 };
 
@@ -314,6 +338,15 @@ TEST_CASE("What was written outside a buffer names the rank, the buffer and the 
   REQUIRE(findings.size() == 4);
   CHECK(findings[0].at("rank") == 3);
   CHECK(findings[0].at("text") == "rank 3: written 64 bytes past the end of its scratch");
+}
+
+TEST_CASE("A breach is that of the area in which it was found") {
+  const Schedule schedule = exchange({OperationKind::send, OperationKind::receive});  // outputs of 16 bytes
+  const ExecutedPoint point = executed(schedule, 0, std::make_unique<SmallBackend>(1, 9, true));
+  CHECK(point.status == Status::wrong);
+  REQUIRE(point.breaches.size() == 2);
+  CHECK(text_of(point.breaches[0]) == "rank 0: written 8 bytes before the begin of its output");
+  CHECK(text_of(point.breaches[1]) == "rank 1: written 4 bytes past the end of its output");
 }
 
 TEST_CASE("Warm-ups are as many as asked for, or at least so many where there are more sets of buffers") {
