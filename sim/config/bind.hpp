@@ -28,6 +28,7 @@ std::string algorithm_name(const std::string& name, const Registries& registries
 struct Extent {
   Int128 bytes = 0;   // every rank's vector over one link, one job after the other
   Int128 ranks = 1;   // of all jobs
+  Int128 vector = 0;  // the largest of a rank
   std::string place;  // of the largest size
   std::string text;   // "1 TiB on 2 ranks"
 };

@@ -90,6 +90,7 @@ class Binder {
     if (experiment_.collective == CollectiveKind::barrier) experiment_.sizes = {Bytes()};
     extent_.bytes = Int128{ranks_} * list.largest();
     extent_.ranks = ranks_;
+    extent_.vector = list.largest();
     extent_.place = list.largest_path();
     extent_.text = text_from(Bytes(list.largest())) + " on " + std::to_string(ranks_) +
                    (ranks_ == 1 ? " rank" : " ranks");

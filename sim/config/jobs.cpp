@@ -137,6 +137,7 @@ class JobsBinder {
     list.warn_rounded(key);
     if (!list.sizes().empty()) result.bytes = list.sizes().front();
     extent_.bytes += Int128{ranks} * list.largest();
+    extent_.vector = std::max<Int128>(extent_.vector, list.largest());
     if (list.largest() < largest_ || key.empty()) return;
     largest_ = list.largest();
     extent_.place = key;

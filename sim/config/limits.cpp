@@ -11,6 +11,7 @@ namespace collsim::config {
 namespace {
 
 constexpr std::int64_t sum_max = std::int64_t{1} << 61;
+constexpr Int128 copied_max = Int128{1} << 62;
 
 std::vector<const NodeSpec*> nodes_of(const ClusterSpec& cluster) {
   std::vector<const NodeSpec*> nodes = {&cluster.node};
@@ -154,6 +155,21 @@ Int128 message_latency(const Experiment& experiment) {
   return latency + experiment.credit_latency.picoseconds();
 }
 
+// A reduction of a rank's vector beside a shared memory is a copy of that many bytes: below 2^62.
+void check_reductions(const NodeSpec& node, std::size_t group, const Extent& extent, Findings& findings) {
+  const InterconnectSpec& memory = node.interconnect;
+  if (!memory.total || !memory.reduce_total || memory.reduce_total->bytes_per_second() <= 0) return;
+  const Int128 total = memory.total->bytes_per_second();
+  const Int128 reduced = memory.reduce_total->bytes_per_second();
+  if (extent.vector < copied_max && extent.vector * total / reduced < copied_max) return;
+  const std::string own = indexed_path("cluster.nodes", group) + ".node.interconnect.reduce_total";
+  const std::string common = "cluster.node.interconnect.reduce_total";
+  findings.error(findings.is_written(own) ? own : common,
+                 "reductions of " + text_from(Bytes(static_cast<std::int64_t>(extent.vector))) +
+                     " would be more bytes of the memory than can be counted",
+                 "size * total / reduce_total below 2^62 bytes");
+}
+
 }  // namespace
 
 // At worst one link carries every rank's vector, and every message waits for the last.
@@ -167,6 +183,9 @@ void check_limits(const Experiment& experiment, const Extent& extent, Findings& 
     findings.error(
         extent.place, extent.text + " could take longer than simulated time reaches",
         "size * ranks / the smallest bandwidth below " + text_from(Duration::picoseconds(sum_max)));
+  const std::vector<NodeGroup>& groups = experiment.cluster.groups;
+  if (groups.empty()) check_reductions(experiment.cluster.node, 0, extent, findings);
+  for (std::size_t i = 0; i < groups.size(); ++i) check_reductions(groups[i].node, i, extent, findings);
   constexpr Int128 slices_default = 256;
   Int128 slices = slices_default;
   for (const AlgorithmRequest* request : requests_of(experiment))

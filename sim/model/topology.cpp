@@ -1,7 +1,6 @@
 #include "sim/model/topology.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "sim/core/check.hpp"
@@ -32,7 +31,8 @@ std::string node_switch_name(InterconnectKind kind, std::int32_t index) {
 Bytes SharedMemory::reduction(Bytes bytes) const {
   const Int128 reduced = reduce_total.bytes_per_second();
   const Int128 copied = (Int128{bytes.count()} * total.bytes_per_second() + reduced - 1) / reduced;
-  return Bytes(static_cast<std::int64_t>(std::min<Int128>(copied, std::numeric_limits<std::int64_t>::max())));
+  COLLSIM_CHECK(copied <= Int128{1} << 62);
+  return Bytes(static_cast<std::int64_t>(copied));
 }
 
 Bandwidth SharedMemory::reduction(Bandwidth rate) const {

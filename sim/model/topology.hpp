@@ -115,7 +115,7 @@ struct SharedMemory {
   Bandwidth total;
   Bandwidth reduce_total;
 
-  // What a reduction of m bytes is as bytes copied: ceil(m * total / reduce_total), at most 2^63 - 1.
+  // What a reduction of m bytes is as bytes copied: ceil(m * total / reduce_total). REQUIRES: at most 2^62.
   Bytes reduction(Bytes bytes) const;
   // A rate of reductions as one of such bytes: floor(rate * total / reduce_total), from 1 to 2^62 bytes/s.
   Bandwidth reduction(Bandwidth rate) const;

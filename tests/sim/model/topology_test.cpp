@@ -63,7 +63,8 @@ TEST_SUITE("sim/model") {
     CHECK(fast.reduction(Bytes(1)) == Bytes(1));
     CHECK(fast.reduction(rate(1)) == rate(1));
     const SharedMemory slow{LinkId(0), rate(std::int64_t{1} << 50), rate(1)};
-    CHECK(slow.reduction(Bytes(std::int64_t{1} << 40)) == Bytes(std::numeric_limits<std::int64_t>::max()));
+    CHECK(slow.reduction(Bytes(1 << 12)) == Bytes(std::int64_t{1} << 62));
+    CHECK_THROWS_AS(slow.reduction(Bytes((1 << 12) + 1)), InternalError);
     CHECK(slow.reduction(rate(std::int64_t{1} << 40)) == rate(std::int64_t{1} << 62));
   }
 
