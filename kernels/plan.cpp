@@ -21,6 +21,16 @@ NoPlan no_plan(std::vector<ProofFailure> failures, bool too_large) {
   return none;
 }
 
+// Tasks have numbers of places and predecessors of 32 bits.
+bool can_be_numbered(const Plan& plan) {
+  return std::max(plan.predecessors.size(), plan.places.size()) <= numbers_max;
+}
+
+NoPlan too_many_numbers() {
+  return no_plan(
+      {ProofFailure{-1, -1, -1, "its tasks have more predecessors or places than can be numbered"}}, true);
+}
+
 }  // namespace
 
 std::int64_t operations_of(const Schedule& schedule) {
@@ -92,15 +102,14 @@ std::variant<Plan, NoPlan> plan_of(const Schedule& schedule, const PlanOptions& 
   auto made = draft_of(schedule, graph);
   if (auto* none = std::get_if<NoPlan>(&made)) return std::move(*none);
   Draft draft = std::get<Draft>(std::move(made));
+  if (!can_be_numbered(draft.plan)) return too_many_numbers();  // the passes go by these numbers
   if (options.direct || options.fused) {
     PlanPasses passes(draft, schedule.layout);
     if (options.direct) passes.direct();
     if (options.fused) passes.fuse();
     passes.rebuild();
   }
-  if (std::max(draft.plan.predecessors.size(), draft.plan.places.size()) > numbers_max)
-    return no_plan(
-        {ProofFailure{-1, -1, -1, "its tasks have more predecessors or places than can be numbered"}}, true);
+  if (!can_be_numbered(draft.plan)) return too_many_numbers();
   return finish(std::move(draft), graph);
 }
 
