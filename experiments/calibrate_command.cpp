@@ -18,8 +18,8 @@ constexpr std::int64_t nccl_smallest = std::int64_t{1} << 20;
 constexpr std::int64_t nccl_largest = std::int64_t{1} << 28;
 constexpr int nccl_warmup = 5;
 constexpr int nccl_runs = 20;
-// Of a thousand ranks all places of the largest samples are some GiB.
-constexpr std::int64_t ranks_max = 1024;
+// Of so many ranks the places of the largest sample are 16 GiB.
+constexpr std::int64_t ranks_max = 256;
 
 // "2026-12-01", UTC.
 std::string today() {
@@ -37,7 +37,8 @@ std::int32_t ranks_of(const CalibrateCommand& command, int devices) {
                                             command.ranks, devices)};
   if (command.ranks > ranks_max)
     throw Stop{ExitCode::usage,
-               fmt::format("collsim: --ranks {}: expected at most {}\n", command.ranks, ranks_max)};
+               fmt::format("collsim: --ranks {}: calibrate measures at most {} ranks that work at a time\n",
+                           command.ranks, ranks_max)};
   return static_cast<std::int32_t>(command.ranks);
 }
 

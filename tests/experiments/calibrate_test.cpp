@@ -115,6 +115,14 @@ TEST_CASE("calibrate without a GPU says why and leaves no file") {
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("calibrate refuses more ranks than it measures") {
+  const WorkFolder folder;
+  const Run run = folder.run({"calibrate", "--ranks", "257", "-o", "machine.yaml"});
+  CHECK(run.exit_code == 2);
+  CHECK(run.err == "collsim: --ranks 257: calibrate measures at most 256 ranks that work at a time\n");
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("Each kind of device error has its exit code") {
   using Kind = kernels::DeviceError::Kind;
   CHECK(exit_code_of(Kind::missing) == ExitCode::no_device);
