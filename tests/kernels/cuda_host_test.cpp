@@ -67,7 +67,7 @@ void upload_words(Execution& execution, std::int32_t first, std::int32_t second)
   execution.upload(0, 0, std::as_bytes(std::span(words)));
 }
 
-// Kind and text of the error, or nothing.
+// Kind, text and detail of the error, or nothing.
 template <class Function>
 std::string error_of(Function function) {
   try {
@@ -75,7 +75,8 @@ std::string error_of(Function function) {
     return "";
   } catch (const DeviceError& error) {
     const char* kinds[] = {"missing: ", "memory: ", "unsupported: ", "failed: "};
-    return kinds[static_cast<int>(error.kind())] + std::string(error.what());
+    return kinds[static_cast<int>(error.kind())] + std::string(error.what()) +
+           (error.detail().empty() ? "" : "; " + error.detail());
   }
 }
 
@@ -231,7 +232,7 @@ TEST_CASE("Areas that do not fit are an error before anything is allocated") {
   const Plan plan = adding_plan(std::int64_t{50} << 20);
   const std::unique_ptr<Backend> backend = cuda_backend();
   CHECK(error_of([&] { backend->prepare(plan, {}); }) ==
-        "memory: the buffers need 0.05 GiB on device 0 (Fake 0 (9.0)), where 0.04 GiB are free");
+        "memory: the buffers need 50.00 MiB on device 0 (Fake 0 (9.0)); 44.00 MiB are free there");
   CHECK(fake_cuda_leftovers() == "");
   CHECK(error_of([&] { backend->prepare(adding_plan(std::int64_t{40} << 20), {}); }) == "");
 }
