@@ -10,7 +10,6 @@
 
 #include "experiments/forecast.hpp"
 #include "sim/model/numerics.hpp"
-#include "sim/report/ratio.hpp"
 
 namespace collsim::program {
 
