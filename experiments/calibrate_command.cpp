@@ -60,8 +60,8 @@ Calibration calibration_of(const CalibrateCommand& command, const Options& optio
   kernels::MeasureOptions measure;
   measure.ranks = ranks_of(command, backend->devices());
   if (!options.quiet) {
-    std::fputs(fmt::format("collsim: measuring {} ({}), {} ranks\n", backend->name(), backend->description(),
-                           measure.ranks)
+    std::fputs(fmt::format("collsim: measuring {} ({}), {} {}\n", backend->name(), backend->description(),
+                           measure.ranks, measure.ranks == 1 ? "rank" : "ranks")
                    .c_str(),
                stderr);
   }

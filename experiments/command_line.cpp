@@ -1,6 +1,7 @@
 #include "experiments/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <sstream>
 #include <utility>
 
@@ -45,6 +46,18 @@ CLI::Validator at_least_zero() {
   return CLI::Validator([check](std::string& word) { return check(word); }, "N");
 }
 
+// Of a word that begins with a minus CLI11 would make a large number.
+CLI::Validator whole_number() {
+  const auto check = [](const std::string& word) {
+    std::uint64_t number = 0;
+    const char* const end = word.data() + word.size();
+    const auto [last, error] = std::from_chars(word.data(), end, number);
+    const bool fits = error == std::errc() && last == end;
+    return fits ? std::string() : "'" + word + "' is no whole number from 0 to 2^64 - 1";
+  };
+  return CLI::Validator([check](std::string& word) { return check(word); }, "N");
+}
+
 CLI::Option* add_set_option(CLI::App& app, Options& options) {
   return app.add_option("--set", options.settings, "Override a key of the experiment, e.g. cluster.nodes=8")
       ->type_name("KEY=VALUE")
@@ -53,7 +66,8 @@ CLI::Option* add_set_option(CLI::App& app, Options& options) {
 
 void add_input_options(CLI::App& app, Options& options) {
   add_set_option(app, options);
-  app.add_option("--seed", options.seed, "Seed of all random choices (hashed routes)");
+  app.add_option("--seed", options.seed, "Seed of all random choices: hashed routes, jitter, random inputs")
+      ->check(whole_number());
   app.add_flag("--quiet", options.quiet, "No progress and no warnings");
 }
 

@@ -63,7 +63,9 @@ void warn_of_the_rest(const Experiment& experiment, bool quiet) {
                                                {"background", !conditions.background.empty()},
                                                {"repeat", experiment.repeat > 1}};
   for (const auto& [key, is_set] : keys)
-    if (is_set) std::fputs((std::string("warning: ") + key + ": not executed\n").c_str(), stderr);
+    if (is_set)
+      std::fputs((std::string("warning: ") + key + ": not executed, and not in a predicted time\n").c_str(),
+                 stderr);
 }
 
 ReadResult read_for_execution(const std::string& file, const Options& options) {
@@ -198,7 +200,7 @@ ExitCode execute(const ExecuteCommand& command, const Options& options) {
   schedules.read_files(experiment.algorithms, options.quiet);
   OutputFile json(options.json);
   OutputFile csv(options.csv);
-  only_one_to_stdout(json, csv);
+  only_one_to_each(json, csv);
   const auto backend = backend_of(command.device, command.workers);
   const Topology topology = build_topology(read);
   const Seats seats = seats_of(experiment.placement, topology.placement());

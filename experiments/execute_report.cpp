@@ -246,7 +246,8 @@ std::string numerics_of(const ExecuteReport& report, const std::vector<std::stri
   std::set<std::string> unlike;
   for (std::size_t i = 0; i < report.points.size(); ++i) {
     largest = std::max(largest, report.points[i].error_of_bound.value_or(0));
-    if (report.points[i].unlike_ranks > 0) unlike.insert(labels[i]);
+    const bool right = report.points[i].status == ExecutionStatus::ok;
+    if (right && report.points[i].unlike_ranks > 0) unlike.insert(labels[i]);
   }
   if (largest > 0)
     text += fmt::format("# random inputs: the largest error is {:.3g} of its bound\n", largest);

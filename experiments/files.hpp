@@ -17,9 +17,10 @@ std::string_view line_of(std::string_view text, std::int32_t number);
 
 // An output that the user named: a file, or "-" for stdout, or nothing for an empty name.
 //
-// A file is written beside its place and renamed when it is complete, so that a reader never sees half of it
-// and a failed run leaves the old one. The constructor already opens it: a path that cannot be written ends
-// the run before the work, not after it.
+// A file is written without a name (where the file system can do that; else beside its place) and put in its
+// place when it is complete, so that a reader never sees half of it, a failed run leaves the old one, and one
+// that is killed leaves nothing. The constructor already opens it: a path that cannot be written ends the run
+// before the work, not after it. Of a symbolic link the file that it names is written.
 class OutputFile {
  public:
   // Throws Stop (exit 2) where the file cannot be made.
@@ -30,12 +31,14 @@ class OutputFile {
 
   bool wanted() const { return !path_.empty(); }
   bool is_stdout() const { return path_ == "-"; }
+  bool is_same(const OutputFile& other) const { return wanted() && path_ == other.path_; }
   // Writes all of it and puts the file in its place. REQUIRES: wanted(), called once
   void write(const std::string& text);
 
  private:
   std::string path_;
-  std::string temporary_;  // empty once it is renamed, or for stdout
+  std::string temporary_;     // its name while it has another one than its own
+  bool is_replaced_ = false;  // a file, no pipe and no device
   int descriptor_ = -1;
 };
 

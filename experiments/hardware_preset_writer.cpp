@@ -34,8 +34,6 @@ Duration waiting(const MachineCosts& costs) { return std::max(costs.handover - c
 // A message inside a node crosses two links that have a latency.
 Duration half(Duration time) { return Duration::picoseconds(time.picoseconds() / 2); }
 
-Bandwidth faster(Bandwidth a, Bandwidth b) { return std::max(a, b); }
-
 std::string sample_line(const PrimitiveSample& sample) {
   const double rate = gigabytes(sample.total);
   return fmt::format("{:<24} {:>8} {:>6} {:>12} {:>10.2f} {:>10.2f}\n", name_of(sample.kind),
@@ -62,8 +60,8 @@ std::string interconnect_text(const MachineCosts& costs) {
   return fmt::format(
       "  # Copies: by one rank, and by all together (total). Reductions by all together: reduce_total.\n"
       "  interconnect: {{kind: shared_memory, bandwidth: {}, latency: {}, total: {}, reduce_total: {}}}\n",
-      yaml_of(costs.copy_one), yaml_of(half(waiting(costs))), yaml_of(faster(costs.copy_all, costs.copy_one)),
-      yaml_of(faster(costs.reduce_all, costs.reduce_one)));
+      yaml_of(costs.copy_one), yaml_of(half(waiting(costs))), yaml_of(costs.copy_all),
+      yaml_of(costs.reduce_all));
 }
 
 std::string device_count(const MachineCosts& costs) {
@@ -104,7 +102,8 @@ std::string costs_text(const Calibration& calibration) {
   std::string text = fmt::format("{:<24} {:>8} {:>6} {:>12} {:>10} {:>10}\n", "primitive", "bytes", "ranks",
                                  "time of one", "GB/s", "traffic");
   for (const PrimitiveSample& sample : costs.samples) text += sample_line(sample);
-  text += "GB/s: bytes of messages by all ranks together; traffic: what is read and written for them\n";
+  text +=
+      "GB/s: bytes of messages by all ranks together; traffic: what is read and written for them, in GB/s\n";
   const auto add = [&text](const char* name, const std::string& value) {
     text += fmt::format("{:<40} {}\n", name, value);
   };

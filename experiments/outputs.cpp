@@ -12,13 +12,14 @@
 
 namespace collsim::program {
 
-void only_one_to_stdout(const OutputFile& json, const OutputFile& csv) {
+void only_one_to_each(const OutputFile& json, const OutputFile& csv) {
   if (json.is_stdout() && csv.is_stdout())
     throw Stop{ExitCode::usage, "collsim: --json - and --csv - both ask for standard output\n"};
+  if (json.is_same(csv)) throw Stop{ExitCode::usage, "collsim: --json and --csv name the same file\n"};
 }
 
 Outputs::Outputs(const Options& options) : options_(options), json_(options.json), csv_(options.csv) {
-  only_one_to_stdout(json_, csv_);
+  only_one_to_each(json_, csv_);
 }
 
 // Sizes of one algorithm warn alike: each warning is said once.

@@ -15,7 +15,7 @@
 namespace collsim::program {
 
 // Throws Stop where both ask for stdout.
-void only_one_to_stdout(const OutputFile& json, const OutputFile& csv);
+void only_one_to_each(const OutputFile& json, const OutputFile& csv);
 
 class Outputs {
  public:

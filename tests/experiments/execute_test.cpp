@@ -472,8 +472,9 @@ TEST_CASE("execute says what of an experiment it does not do") {
                            "faults: [{rank: 1, speed: 0.5}]\nskew: [{rank: 2, delay: 1 us}]\n"
                            "jitter: {distribution: exponential, mean: 1 us}\nrepeat: 3\n";
   CHECK(execute(yaml).err ==
-        "warning: faults: not executed\nwarning: skew: not executed\nwarning: jitter: not executed\n"
-        "warning: repeat: not executed\n");
+        "warning: faults: not executed, and not in a predicted time\nwarning: skew: not executed, and not in "
+        "a predicted time\nwarning: jitter: not executed, and not in a predicted time\n"
+        "warning: repeat: not executed, and not in a predicted time\n");
   CHECK(execute(yaml, {"--runs", "0", "--quiet"}).err.empty());
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -102,6 +103,32 @@ TEST_CASE("A run that fails leaves the old file and nothing beside it") {
   CHECK(folder.run({"run", "x.yaml", "--json", "out.json"}).exit_code == 65);
   CHECK(folder.read("out.json") == "old");
   CHECK(folder.names() == std::vector<std::string>{"out.json", "x.yaml"});
+}
+
+TEST_CASE("An output that is a symbolic link is written where it leads, and two outputs are two files") {
+  const WorkFolder folder;
+  folder.write("x.yaml", two_by_three);
+  folder.write("real.json", "old");
+  std::filesystem::create_symlink("real.json", folder.path() + "/link.json");
+  CHECK(folder.run({"run", "x.yaml", "--json", "link.json"}).exit_code == 0);
+  CHECK(std::filesystem::is_symlink(folder.path() + "/link.json"));
+  CHECK(folder.read("real.json") == folder.run({"run", "x.yaml", "--json", "-"}).out);
+  const Run same = folder.run({"run", "x.yaml", "--json", "real.json", "--csv", "link.json"});
+  CHECK(same.exit_code == 2);
+  CHECK(same.err == "collsim: --json and --csv name the same file\n");
+  CHECK(folder.names() == std::vector<std::string>{"link.json", "real.json", "x.yaml"});
+}
+
+TEST_CASE("A seed is a whole number of 64 bits") {
+  const WorkFolder folder;
+  folder.write("x.yaml", two_by_three);
+  for (const char* seed : {"-1", "1.5", "18446744073709551616", "x"}) {
+    CAPTURE(seed);
+    const Run run = folder.run({"run", "x.yaml", std::string("--seed=") + seed});
+    CHECK(run.exit_code == 2);
+    CHECK(run.err.find("'" + std::string(seed) + "' is no whole number from 0 to 2^64 - 1") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("Several files give the points of each in order") {
