@@ -17,7 +17,7 @@
 namespace collsim::kernels {
 
 // From here on an item is written past the cache.
-constexpr std::int64_t stream_bytes_min = std::int64_t{4} << 20;
+constexpr std::int64_t stream_bytes_min = std::int64_t{1} << 20;
 
 // memcpy. REQUIRES: no overlap
 inline void stream_store(std::byte* destination, const void* source, std::size_t bytes) {

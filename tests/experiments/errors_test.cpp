@@ -164,7 +164,7 @@ TEST_CASE("Usage errors have exit code 2, say what is wrong, and leave stdout al
   check_error(folder.run({}), 2,
               "collsim: A subcommand is required\nRun with --help for more information.\n");
   check_error(folder.run({"run"}), 2, "collsim: FILE is required\nRun with --help for more information.\n");
-  for (const char* word : {"execute", "calibrate", "compare", "plan", "sweep", "import"}) {
+  for (const char* word : {"calibrate", "compare", "plan", "sweep", "import"}) {
     CAPTURE(word);
     CHECK(folder.run({word, "x"}).exit_code == 2);
   }
