@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/experiments/program_runner.hpp"
+#include "tests/experiments/two_gpu_files.hpp"
 
 namespace collsim {
 
@@ -13,31 +14,6 @@ TEST_SUITE_BEGIN("experiments");
 namespace {
 
 using Json = nlohmann::json;
-
-std::string step(int number, const std::string& type, int chunk) {
-  const std::string at = std::to_string(chunk);
-  return "<step s=\"" + std::to_string(number) + "\" type=\"" + type + "\" srcbuf=\"o\" srcoff=\"" + at +
-         "\" dstbuf=\"o\" dstoff=\"" + at + "\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n";
-}
-
-std::string gpu(int id, const std::string& steps) {
-  const std::string other = std::to_string(1 - id);
-  return "<gpu id=\"" + std::to_string(id) + "\" i_chunks=\"1\" o_chunks=\"2\" s_chunks=\"0\">\n" +
-         "<tb id=\"0\" send=\"" + other + "\" recv=\"" + other + "\" chan=\"0\">\n" + steps +
-         "</tb>\n</gpu>\n";
-}
-
-std::string file_of(const std::string& gpus) {
-  return "<algo name=\"mine\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" "
-         "coll=\"allgather\" "
-         "inplace=\"1\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"0\">\n" +
-         gpus + "</algo>\n";
-}
-
-// An all-gather of two gpus, one chunk each, in place; and one whose gpu 0 receives over its own chunk.
-const std::string second_gpu = gpu(1, step(0, "s", 1) + step(1, "r", 0));
-const std::string all_gather = file_of(gpu(0, step(0, "s", 0) + step(1, "r", 1)) + second_gpu);
-const std::string wrong_place = file_of(gpu(0, step(0, "s", 0) + step(1, "r", 0)) + second_gpu);
 
 std::string experiment(const std::string& algorithm, const std::string& collective = "all_gather",
                        int gpus = 2) {
@@ -50,7 +26,7 @@ std::string experiment(const std::string& algorithm, const std::string& collecti
 
 TEST_CASE("A file beside the experiment is an algorithm: proven, timed, and named without its folder") {
   const WorkFolder folder;
-  folder.write("mine.xml", all_gather);
+  folder.write("mine.xml", good_file);
   folder.write("x.yaml", experiment("[mine.xml, ring]"));
   const Run run = folder.run({"run", "x.yaml", "--json", "-"});
   CAPTURE(run.err);
@@ -71,7 +47,7 @@ TEST_CASE("A file beside the experiment is an algorithm: proven, timed, and name
 
 TEST_CASE("A file is impossible on another number of ranks and for another collective, with the reason") {
   const WorkFolder folder;
-  folder.write("mine.xml", all_gather);
+  folder.write("mine.xml", good_file);
   const auto reason = [&](const std::string& text) {
     folder.write("x.yaml", text);
     const Run run = folder.run({"run", "x.yaml", "--json", "-"});
@@ -87,7 +63,7 @@ TEST_CASE("A file is impossible on another number of ranks and for another colle
 
 TEST_CASE("A file that does not compute its collective is a point that says so") {
   const WorkFolder folder;
-  folder.write("wrong.xml", wrong_place);
+  folder.write("wrong.xml", wrong_file);
   folder.write("x.yaml", experiment("wrong.xml"));
   const Run run = folder.run({"run", "x.yaml", "--json", "-"});
   CHECK(run.exit_code == 1);

@@ -13,18 +13,15 @@
 #include "kernels/elements.hpp"
 #include "kernels/stream_store.hpp"
 #include "sim/core/random.hpp"
+#include "tests/kernels/all_types.hpp"
 
 using namespace collsim;
 using namespace collsim::kernels;
 
 namespace {
 
-constexpr std::array datatypes = {Datatype::int8,    Datatype::uint8,       Datatype::int32,
-                                  Datatype::uint32,  Datatype::int64,       Datatype::uint64,
-                                  Datatype::float16, Datatype::bfloat16,    Datatype::float32,
-                                  Datatype::float64, Datatype::float8_e4m3, Datatype::float8_e5m2};
-constexpr std::array reductions = {ReductionOp::sum, ReductionOp::prod, ReductionOp::min, ReductionOp::max,
-                                   ReductionOp::avg};
+constexpr const auto& datatypes = testing::all_datatypes;
+constexpr const auto& reductions = testing::all_reductions;
 constexpr std::byte guard{0x5c};
 constexpr std::int64_t guard_size = 192;
 

@@ -13,18 +13,15 @@
 #include "kernels/cuda_launch.hpp"
 #include "kernels/elements.hpp"
 #include "sim/core/random.hpp"
+#include "tests/kernels/all_types.hpp"
 
 using namespace collsim;
 using namespace collsim::kernels;
 
 namespace {
 
-constexpr std::array<Datatype, 12> datatypes = {
-    Datatype::int8,    Datatype::uint8,   Datatype::int32,       Datatype::uint32,
-    Datatype::int64,   Datatype::uint64,  Datatype::float16,     Datatype::bfloat16,
-    Datatype::float32, Datatype::float64, Datatype::float8_e4m3, Datatype::float8_e5m2};
-constexpr std::array<ReductionOp, 5> reductions = {ReductionOp::sum, ReductionOp::prod, ReductionOp::min,
-                                                   ReductionOp::max, ReductionOp::avg};
+constexpr const auto& datatypes = testing::all_datatypes;
+constexpr const auto& reductions = testing::all_reductions;
 constexpr std::array<GridShape, 5> shapes = {{{4, 64}, {1, 1}, {2, 256}, {7, 5}, {1, 96}}};
 constexpr std::size_t guard = 64;
 constexpr std::byte guard_byte{0xa5};

@@ -11,6 +11,7 @@
 #include "kernels/elements.hpp"
 #include "kernels/values.hpp"
 #include "tests/algorithms/ideal_placement.hpp"
+#include "tests/kernels/all_types.hpp"
 #include "tests/kernels/random_plans.hpp"
 #include "tests/kernels/run_plans.hpp"
 #include "tests/support/requests.hpp"
@@ -20,13 +21,6 @@ using namespace collsim::kernels;
 using namespace collsim::kernels::testing;
 
 namespace {
-
-constexpr Datatype all_datatypes[] = {Datatype::int8,    Datatype::uint8,       Datatype::int32,
-                                      Datatype::uint32,  Datatype::int64,       Datatype::uint64,
-                                      Datatype::float16, Datatype::bfloat16,    Datatype::float32,
-                                      Datatype::float64, Datatype::float8_e4m3, Datatype::float8_e5m2};
-constexpr ReductionOp all_reductions[] = {ReductionOp::sum, ReductionOp::prod, ReductionOp::min,
-                                          ReductionOp::max, ReductionOp::avg};
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 

@@ -4,16 +4,11 @@
 
 #include "sim/core/random.hpp"
 #include "sim/model/proof.hpp"
+#include "tests/kernels/all_types.hpp"
 
 namespace collsim::kernels::testing {
 namespace {
 
-constexpr Datatype all_datatypes[] = {Datatype::int8,    Datatype::uint8,       Datatype::int32,
-                                      Datatype::uint32,  Datatype::int64,       Datatype::uint64,
-                                      Datatype::float16, Datatype::bfloat16,    Datatype::float32,
-                                      Datatype::float64, Datatype::float8_e4m3, Datatype::float8_e5m2};
-constexpr ReductionOp all_reductions[] = {ReductionOp::sum, ReductionOp::prod, ReductionOp::min,
-                                          ReductionOp::max, ReductionOp::avg};
 constexpr std::int64_t faults_max = 10;
 
 Collective collective_of(const Entry& entry, std::int64_t elements, Datatype datatype, std::uint64_t draw) {

@@ -11,17 +11,14 @@
 
 #include "sim/core/random.hpp"
 #include "sim/model/numerics.hpp"
+#include "tests/kernels/all_types.hpp"
 #include "tests/kernels/memory_execution.hpp"
 
 namespace collsim::kernels::testing {
 namespace {
 
-constexpr Datatype datatypes[] = {Datatype::int8,    Datatype::uint8,       Datatype::int32,
-                                  Datatype::uint32,  Datatype::int64,       Datatype::uint64,
-                                  Datatype::float16, Datatype::bfloat16,    Datatype::float32,
-                                  Datatype::float64, Datatype::float8_e4m3, Datatype::float8_e5m2};
-constexpr ReductionOp reductions[] = {ReductionOp::sum, ReductionOp::prod, ReductionOp::min, ReductionOp::max,
-                                      ReductionOp::avg};
+constexpr const auto& datatypes = testing::all_datatypes;
+constexpr const auto& reductions = testing::all_reductions;
 
 Collective collective_of(CollectiveKind kind, std::int64_t elements, Datatype datatype,
                          ReductionOp reduction = ReductionOp::sum) {
