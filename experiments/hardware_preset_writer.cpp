@@ -107,13 +107,15 @@ std::string costs_text(const Calibration& calibration) {
   const auto add = [&text](const char* name, const std::string& value) {
     text += fmt::format("{:<40} {}\n", name, value);
   };
+  text +=
+      "rates below: of these, as in a round (copy, reduce, copy back), which finds some of it in a cache\n";
   add("an empty run", text_from(costs.launch));
   add("an operation of hardly any bytes", text_from(costs.operation));
   add("the same in step with all ranks", text_from(costs.handover));
   add("copies by one rank", text_from(costs.copy_one));
   add("copies by all ranks", text_from(costs.copy_all));
-  add("reductions after a copy, by one rank", text_from(costs.reduce_one));
-  add("reductions after a copy, by all ranks", text_from(costs.reduce_all));
+  add("reductions by one rank", text_from(costs.reduce_one));
+  add("reductions by all ranks", text_from(costs.reduce_all));
   if (costs.peer) add("copies between devices, by one rank", text_from(*costs.peer));
   if (costs.peer_latency) add("latency between devices", text_from(*costs.peer_latency));
   for (const NcclTime& each : calibration.nccl)

@@ -75,6 +75,11 @@ class Execution {
   virtual std::vector<GuardBreach> breaches() = 0;
 };
 
+// Runs that are timed come after others, which take so long together, but are not more than so many: on a
+// virtual machine runs were seen to take twice as long in their first 20 ms as later.
+constexpr Duration warmup_time_min = Duration::microseconds(50'000);
+constexpr int warmup_runs_max = 1000;
+
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -20,9 +20,9 @@ constexpr std::size_t alignment = 256;
 constexpr std::size_t guard = static_cast<std::size_t>(guard_bytes);
 static_assert(guard % alignment == 0);
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-// A server reports the last-level cache of all its dies together; a core fills that of its own. 64 MiB is
-// more than any die of today's servers has without stacked memory (an assumption).
-constexpr std::int64_t cache_reach = std::int64_t{64} << 20;
+// A server reports the last-level cache of all its dies together; a core fills that of its own. 128 MiB is
+// more than any die of today's has, with stacked memory too (an assumption).
+constexpr std::int64_t cache_reach = std::int64_t{128} << 20;
 
 // Another byte at each place, so that a shifted guard is noticed as well.
 std::byte guard_byte(std::size_t i) { return static_cast<std::byte>((i * 37 + 0xa5) & 0xff); }

@@ -38,14 +38,23 @@ class Chains {
         plan_(plan_with_areas(spec.ranks)),
         steps_(static_cast<std::size_t>(spec.ranks) * 2, 0) {}
 
-  // Row by row: a task of every chain, each after the whole row before.
+  // Row by row: an operation of every chain, each after the whole row before; its parts one after the other.
   Plan built() {
-    for (std::int64_t i = 0; i < spec_.length; ++i)
+    for (std::int64_t i = 0; i < spec_.length; ++i) {
+      if (before_.size() > 2) join();
+      const std::vector<std::int32_t> row = before_;
       for (std::int32_t part = 0; part < shape_.tasks; ++part) {
-        if (row_before_.size() > 2) join();
-        for (std::int32_t chain = 0; chain < spec_.chains; ++chain) add_task(chain, i, part);
-        row_before_ = std::exchange(row_, {});
+        const std::vector<std::int32_t> parts = std::exchange(added_, {});
+        for (std::int32_t chain = 0; chain < spec_.chains; ++chain) {
+          if (part == 0)
+            before_ = row;
+          else
+            before_ = {parts[static_cast<std::size_t>(chain)]};
+          add_task(chain, i, part);
+        }
       }
+      before_ = std::exchange(added_, {});
+    }
     return std::move(plan_);
   }
 
@@ -100,11 +109,13 @@ class Chains {
       case PrimitiveKind::fused:
         return add(rank, receiving, {output(rank, slot), staging(rank, slot)},
                    {output(rank, slot), staging(rank, slot, 1)});
-      case PrimitiveKind::exchange: {
+      case PrimitiveKind::round: {
         const Rank other = next_on_device(rank);
-        if (part == 0) return add(rank, sending, {output(rank, slot)}, {staging(other, slot)});
+        const Place sent = output(rank, slot);
         const Place local = output(other, slot, 1);
-        return add(other, receiving, {local, staging(other, slot)}, {local});
+        if (part == 0) return add(rank, sending, {sent}, {staging(other, slot)});
+        if (part == 1) return add(other, receiving, {local, staging(other, slot)}, {local});
+        return add(other, sending, {local}, {sent});
       }
     }
   }
@@ -112,11 +123,11 @@ class Chains {
   // Puts one task without work after the row before: k edges to it and k from it, not k * k.
   void join() {
     Task task;
-    const Task& first = plan_.tasks[static_cast<std::size_t>(row_before_.front())];
+    const Task& first = plan_.tasks[static_cast<std::size_t>(before_.front())];
     task.rank = first.rank;
     task.stream = first.stream;
     append(task);
-    row_before_ = std::exchange(row_, {});
+    before_ = std::exchange(added_, {});
   }
 
   void add(Rank rank, std::int32_t stream, const Places& sources, const Places& destinations) {
@@ -138,9 +149,9 @@ class Chains {
   void append(Task task) {
     task.step = steps_[static_cast<std::size_t>(task.rank * 2 + task.stream)]++;
     task.first_predecessor = static_cast<std::int32_t>(plan_.predecessors.size());
-    task.predecessor_count = static_cast<std::int32_t>(row_before_.size());
-    plan_.predecessors.insert(plan_.predecessors.end(), row_before_.begin(), row_before_.end());
-    row_.push_back(static_cast<std::int32_t>(plan_.tasks.size()));
+    task.predecessor_count = static_cast<std::int32_t>(before_.size());
+    plan_.predecessors.insert(plan_.predecessors.end(), before_.begin(), before_.end());
+    added_.push_back(static_cast<std::int32_t>(plan_.tasks.size()));
     plan_.tasks.push_back(task);
   }
 
@@ -153,8 +164,8 @@ class Chains {
   const ChainsSpec& spec_;
   PrimitiveShape shape_;
   Plan plan_;
-  std::vector<std::int32_t> row_;  // tasks
-  std::vector<std::int32_t> row_before_;
+  std::vector<std::int32_t> before_;  // of the next task: its predecessors
+  std::vector<std::int32_t> added_;
   std::vector<std::int64_t> steps_;  // [rank * 2 + stream]
 };
 
@@ -171,8 +182,8 @@ PrimitiveShape shape_of(PrimitiveKind kind) {
       return {1, sources_max - 1, 1, sources_max + 1};
     case PrimitiveKind::fused:
       return {1, 2, 1, 4};
-    case PrimitiveKind::exchange:
-      return {2, 1, 2, 5};
+    case PrimitiveKind::round:
+      return {2, 1, 3, 7};
   }
   return {};
 }

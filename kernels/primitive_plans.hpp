@@ -1,5 +1,6 @@
-// Plans that do one primitive over and over (primitives.hpp); internal to kernels. A task comes after the
-// tasks of all chains that are one earlier in theirs: of more than two chains through one task without work.
+// Plans that do one primitive over and over (primitives.hpp); internal to kernels. An operation comes after
+// the operations of all chains that are one earlier in theirs: of more than two chains through one task
+// without work. The tasks of one operation come one after the other, and after nothing else.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,9 @@ class Measurement {
   }
 
   Duration median_time(Execution& execution) const {
-    for (int i = 0; i < options_.warmup; ++i) execution.run();
+    Duration warm;
+    for (int i = 0; i < options_.warmup || (warm < options_.warmup_time && i < warmup_runs_max); ++i)
+      warm += execution.run();
     std::vector<Duration> times;
     for (int i = 0; i < options_.runs; ++i) times.push_back(execution.run());
     return median_of(std::move(times));
@@ -119,11 +121,11 @@ class Measurement {
 };
 
 constexpr std::array local_kinds = {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
-                                    PrimitiveKind::fused, PrimitiveKind::exchange};
+                                    PrimitiveKind::fused, PrimitiveKind::round};
 
 // The kinds of which the rates are made; of the others the largest size is enough.
 bool is_basic(PrimitiveKind kind) {
-  return kind == PrimitiveKind::copy || kind == PrimitiveKind::reduce || kind == PrimitiveKind::exchange;
+  return kind == PrimitiveKind::copy || kind == PrimitiveKind::reduce || kind == PrimitiveKind::round;
 }
 
 std::vector<std::int64_t> sizes_of(PrimitiveKind kind, std::int64_t bytes_large) {
@@ -148,15 +150,24 @@ const PrimitiveSample& sample_of(const MachineCosts& costs, PrimitiveKind kind, 
   return *found;
 }
 
-// What a reduction takes after the copy that brought its second source.
-Bandwidth reduce_rate(const MachineCosts& costs, std::int64_t bytes, std::int32_t concurrent) {
-  const PrimitiveSample& both = sample_of(costs, PrimitiveKind::exchange, bytes, concurrent);
-  const Duration rest = both.time - sample_of(costs, PrimitiveKind::copy, bytes, concurrent).time;
-  // On a machine with other work the difference may be nothing: then that of memory that no cache holds.
-  const PrimitiveSample& cold = sample_of(costs, PrimitiveKind::reduce, bytes, concurrent);
-  if (rest < Duration::picoseconds(cold.time.picoseconds() / 8)) return cold.total;
-  const Int128 moved = Int128{bytes} * concurrent * picoseconds_per_second;
-  return Bandwidth::bytes_per_second(static_cast<std::int64_t>(moved / rest.picoseconds()));
+// What a round takes, over what its two copies and its reduction take on memory that no cache holds.
+struct Ratio {
+  Duration round;
+  Duration parts;
+};
+Ratio context_of(const MachineCosts& costs, std::int64_t bytes, std::int32_t concurrent) {
+  const Duration copy = sample_of(costs, PrimitiveKind::copy, bytes, concurrent).time;
+  const Duration reduce = sample_of(costs, PrimitiveKind::reduce, bytes, concurrent).time;
+  return {sample_of(costs, PrimitiveKind::round, bytes, concurrent).time, copy + copy + reduce};
+}
+
+// The rate of a kind in a round.
+Bandwidth rate_of(const MachineCosts& costs, PrimitiveKind kind, std::int64_t bytes,
+                  std::int32_t concurrent) {
+  const Ratio context = context_of(costs, bytes, concurrent);
+  const Bandwidth cold = sample_of(costs, kind, bytes, concurrent).total;
+  const Int128 rate = Int128{cold.bytes_per_second()} * context.parts.picoseconds();
+  return Bandwidth::bytes_per_second(static_cast<std::int64_t>(rate / context.round.picoseconds()));
 }
 
 // One rank alone is at least as fast as beside others; where it is measured slower, the machine was busy.
@@ -165,10 +176,14 @@ Bandwidth alone(Bandwidth one, Bandwidth all, std::int32_t ranks) {
 }
 
 void add_rates(MachineCosts& costs, std::int64_t bytes) {
-  costs.copy_all = sample_of(costs, PrimitiveKind::copy, bytes, costs.ranks).total;
-  costs.copy_one = alone(sample_of(costs, PrimitiveKind::copy, bytes, 1).total, costs.copy_all, costs.ranks);
-  costs.reduce_all = reduce_rate(costs, bytes, costs.ranks);
-  costs.reduce_one = alone(reduce_rate(costs, bytes, 1), costs.reduce_all, costs.ranks);
+  const auto all = [&](PrimitiveKind kind) { return rate_of(costs, kind, bytes, costs.ranks); };
+  const auto one = [&](PrimitiveKind kind) {
+    return alone(rate_of(costs, kind, bytes, 1), all(kind), costs.ranks);
+  };
+  costs.copy_all = all(PrimitiveKind::copy);
+  costs.copy_one = one(PrimitiveKind::copy);
+  costs.reduce_all = all(PrimitiveKind::reduce);
+  costs.reduce_one = one(PrimitiveKind::reduce);
 }
 
 PrimitiveSample question(PrimitiveKind kind, std::int64_t bytes, std::int32_t concurrent) {
@@ -241,8 +256,8 @@ const char* name_of(PrimitiveKind kind) {
       return "reduce of 8";
     case PrimitiveKind::fused:
       return "reduce, copy and send";
-    case PrimitiveKind::exchange:
-      return "copy, then reduce";
+    case PrimitiveKind::round:
+      return "copy, reduce, copy back";
     case PrimitiveKind::peer_copy:
       return "copy to another device";
   }

@@ -2,15 +2,17 @@
 //
 // Method      A plan of k chains (one a rank) of t equal operations, each after those before it of all
 //             chains, gives the rate of k concurrent operations, once the time of an empty run is taken away.
-//             Medians of repeated runs after a warm-up, and medians of rounds over all samples.
+//             Medians of repeated runs after a warm-up of some runs and some time, and medians of rounds over
+//             all samples.
 // Memory      Places and sets of buffers are cycled, so that together they are about twice the cache, or a
 //             quarter of the free memory if that is less. Where one place of each chain is more than either,
 //             it is one place: of reduce_many 8 * ranks * bytes_large.
 // Rates       Bytes of the message a second: a copy of m bytes reads m and writes m; a reduction of m bytes
 //             reads 2 m and writes m.
-// Exchange    In a collective a reduction reads what a copy has just written, part of which is still in a
-//             cache. So the rates of reductions for the simulator are not those of cold memory: they are what
-//             a copy and a reduction after it take, less the copy.
+// In context  A reduction in a collective reads what a copy has just written, and what it writes is sent on:
+//             some of it is in a cache. So the rates for the simulator are those of cold copies and
+//             reductions, all times the ratio of an all_reduce's round (copy, reduction, copy back) to its
+//             three parts.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +30,7 @@ enum class PrimitiveKind {
   reduce,       // output = output op staging
   reduce_many,  // output = output op seven places of staging
   fused,        // output and staging = output op staging
-  exchange,     // a copy into staging by one rank, then output = output op staging by the next
+  round,        // a copy into staging of the next rank, output = output op staging there, a copy of that back
   peer_copy     // a copy from one device to the next
 };
 const char* name_of(PrimitiveKind kind);  // "copy", "reduce", "reduce of 8", "reduce, copy and send", ...
@@ -53,9 +55,10 @@ struct MachineCosts {
   // The same by all ranks, each after those of all ranks (of more than two ranks through a task without
   // work). One rank: as operation.
   Duration handover;
-  Bandwidth copy_one;    // large copies by one rank
+  // Rates in a collective (see In context), of large messages.
+  Bandwidth copy_one;    // by one rank
   Bandwidth copy_all;    // by all ranks at once, together
-  Bandwidth reduce_one;  // large reductions of two sources, of which the second has just been received
+  Bandwidth reduce_one;  // of two sources
   Bandwidth reduce_all;
   // Between two GPUs, where there are several.
   std::optional<Bandwidth> peer;
@@ -66,11 +69,12 @@ struct MeasureOptions {
   std::int32_t ranks = 2;
   std::int64_t bytes_large = 8 << 20;  // at which the rates of copy_one, ... are taken
   int warmup = 2;
+  Duration warmup_time = warmup_time_min;  // at least, in at most warmup_runs_max runs
   int runs = 7;
   int rounds = 5;
 };
 
-// Samples: copy, reduce, exchange (and peer_copy where there are several devices) of sample_sizes(),
+// Samples: copy, reduce, round (and peer_copy where there are several devices) of sample_sizes(),
 // ascending, one rank and all; of bytes_large also with 2, 4, ... ranks at a time; reduce_many and fused of
 // bytes_large, one rank and all. REQUIRES: ranks >= 1 and >= devices, bytes_large >= 4 KiB and a multiple
 // of 4. Throws DeviceError: of the kind memory, before anything is measured, where the free memory does not

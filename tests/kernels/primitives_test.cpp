@@ -31,6 +31,7 @@ struct MadeUp {
   std::int64_t source_byte = 150;   // for each source after the first
   std::int64_t peer_byte = 400;
   std::int64_t peer_latency = 700'000;
+  std::int64_t cached_percent = 100;  // of the time of a task whose source the task before has written
 };
 
 // Adds up the longest chain of tasks. Chains that run at a time share the machine: twice as many take twice
@@ -51,12 +52,14 @@ class MadeUpExecution final : public Execution {
     std::vector<std::int64_t> end;
     for (const Task& task : plan_.tasks) {
       std::int64_t begin = 0;
+      bool cached = false;
       for (const std::int32_t before : plan_.predecessors_of(task)) {
         const auto index = static_cast<std::size_t>(before);
-        const bool other = plan_.tasks[index].rank != task.rank;
-        begin = std::max(begin, end[index] + (other ? machine_.handover : 0));
+        const Task& other = plan_.tasks[index];
+        begin = std::max(begin, end[index] + (other.rank != task.rank ? machine_.handover : 0));
+        cached = cached || writes_source_of(other, task);
       }
-      end.push_back(begin + time_of(task, chains));
+      end.push_back(begin + time_of(task, chains, cached ? machine_.cached_percent : 100));
     }
     return Duration::picoseconds(machine_.launch + *std::max_element(end.begin(), end.end()));
   }
@@ -65,13 +68,23 @@ class MadeUpExecution final : public Execution {
   int device(const Place& place) const {
     return backend_.device_of(plan_.areas[static_cast<std::size_t>(place.area)].rank, plan_.ranks);
   }
-  std::int64_t time_of(const Task& task, std::int64_t chains) const {
+  bool writes_source_of(const Task& before, const Task& task) const {
+    if (before.kind == TaskKind::nothing || task.kind == TaskKind::nothing) return false;
+    const auto written = plan_.places_of(before).subspan(before.sources);
+    const auto read = plan_.places_of(task).first(task.sources);
+    return std::any_of(written.begin(), written.end(), [&](const Place& place) {
+      return std::any_of(read.begin(), read.end(), [&](const Place& source) {
+        return source.area == place.area && source.offset == place.offset;
+      });
+    });
+  }
+  std::int64_t time_of(const Task& task, std::int64_t chains, std::int64_t percent) const {
     if (task.kind == TaskKind::nothing) return 0;
     const auto places = plan_.places_of(task);
     const bool peer = device(places.front()) != device(places.back());
     const std::int64_t byte = peer ? machine_.peer_byte : machine_.copy_byte;
     const std::int64_t bytes = task.bytes * (byte + (task.sources - 1) * machine_.source_byte);
-    return machine_.operation + (peer ? machine_.peer_latency : 0) + bytes * chains;
+    return machine_.operation + (peer ? machine_.peer_latency : 0) + bytes * chains * percent / 100;
   }
 
   const Plan& plan_;
@@ -145,6 +158,25 @@ TEST_CASE("Costs of a machine of arithmetic are what it was made of") {
   CHECK(!costs.peer_latency);
 }
 
+TEST_CASE("Rates are those of operations that find their sources in a cache") {
+  MadeUp machine;
+  machine.cached_percent = 75;
+  MadeUpBackend backend(machine);
+  MeasureOptions options;
+  options.bytes_large = 1 << 20;
+  const MachineCosts costs = measure(backend, options);
+  // Of 2 copies and a reduction of 100 and 250 ps a byte, what comes second or later takes 75 %.
+  const std::int64_t parts = 2 * 100 + 250;
+  const std::int64_t round = 100 + (100 + 250) * 75 / 100;
+  CHECK(is_near(costs.copy_one, 10 * giga * parts / round));
+  CHECK(is_near(costs.copy_all, 10 * giga * parts / round));
+  CHECK(is_near(costs.reduce_one, 4 * giga * parts / round));
+  CHECK(is_near(costs.reduce_all, 4 * giga * parts / round));
+  for (const PrimitiveSample& sample : costs.samples)
+    if (sample.kind == PrimitiveKind::copy && sample.bytes == options.bytes_large)
+      CHECK(is_near(sample.total, 10 * giga));
+}
+
 TEST_CASE("Samples of all kinds are there, sizes ascending, one rank and all") {
   MadeUpBackend backend;
   MeasureOptions options;
@@ -156,7 +188,7 @@ TEST_CASE("Samples of all kinds are there, sizes ascending, one rank and all") {
   const auto keys = keys_of(costs);
   CHECK(keys.size() == costs.samples.size());
   for (const std::int32_t ranks : {1, 6}) {
-    for (const auto kind : {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::exchange})
+    for (const auto kind : {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::round})
       for (const std::int64_t bytes : sizes) CHECK(keys.count({kind, bytes, ranks}) == 1);
     for (const auto kind : {PrimitiveKind::reduce_many, PrimitiveKind::fused})
       CHECK(keys.count({kind, 1 << 20, ranks}) == 1);
@@ -216,7 +248,7 @@ TEST_CASE("Memory that does not suffice is an error before anything is measured"
 
 TEST_CASE("The memory of chains is known before they are made") {
   for (const auto kind : {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
-                          PrimitiveKind::fused, PrimitiveKind::exchange, PrimitiveKind::peer_copy})
+                          PrimitiveKind::fused, PrimitiveKind::round, PrimitiveKind::peer_copy})
     for (const std::int32_t chains : {1, 2, 4}) {
       CAPTURE(name_of(kind));
       CAPTURE(chains);
@@ -234,30 +266,31 @@ TEST_CASE("The memory of chains is known before they are made") {
 
 TEST_CASE("Many chains keep step through one task between rows") {
   ChainsSpec spec;
-  spec.kind = PrimitiveKind::exchange;
+  spec.kind = PrimitiveKind::round;
   spec.ranks = 100;
   spec.chains = 100;
   spec.length = 5;
   const Plan plan = chains_plan(spec);
-  const std::int64_t rows = 5 * 2;
-  CHECK(std::ssize(plan.tasks) == rows * 100 + rows - 1);
-  CHECK(std::ssize(plan.predecessors) == (rows - 1) * 200);
+  CHECK(std::ssize(plan.tasks) == 5 * 3 * 100 + 4);
+  CHECK(std::ssize(plan.predecessors) == 5 * 2 * 100 + 4 * 200);
   check_places(plan);
-  // Each task with work comes after all of the row before.
+  // Three rows of an operation, then a task that comes after the last of them, and so before the next
+  // operation.
   std::vector<std::int64_t> row;
   for (const Task& task : plan.tasks) {
     std::int64_t number = 0;
     for (const std::int32_t before : plan.predecessors_of(task))
       number = std::max(number, row[static_cast<std::size_t>(before)] + 1);
     row.push_back(number);
-    CHECK(task.predecessor_count == (number == 0 ? 0 : number % 2 == 0 ? 1 : 100));
-    CHECK((task.kind == TaskKind::nothing) == (number % 2 == 1));
+    const bool between = number % 4 == 3;
+    CHECK(task.predecessor_count == (number == 0 ? 0 : between ? 100 : 1));
+    CHECK((task.kind == TaskKind::nothing) == between);
   }
 }
 
 TEST_CASE("Chains are as long as asked, inside their areas, and keep step") {
   for (const auto kind : {PrimitiveKind::copy, PrimitiveKind::reduce, PrimitiveKind::reduce_many,
-                          PrimitiveKind::fused, PrimitiveKind::exchange, PrimitiveKind::peer_copy}) {
+                          PrimitiveKind::fused, PrimitiveKind::round, PrimitiveKind::peer_copy}) {
     CAPTURE(name_of(kind));
     ChainsSpec spec;
     spec.kind = kind;
@@ -273,7 +306,8 @@ TEST_CASE("Chains are as long as asked, inside their areas, and keep step") {
     const auto first = std::count_if(plan.tasks.begin(), plan.tasks.end(),
                                      [](const Task& task) { return task.predecessor_count == 0; });
     CHECK(first == 2);
-    CHECK(std::ssize(plan.predecessors) == 2 * (std::ssize(plan.tasks) - 2));
+    // The first task of an operation comes after both chains, the others after their own.
+    CHECK(std::ssize(plan.predecessors) == 2 * (2 * 6 + 7 * (shape_of(kind).tasks - 1)));
     for (std::size_t i = 0; i < plan.tasks.size(); ++i)
       for (const std::int32_t before : plan.predecessors_of(plan.tasks[i]))
         CHECK(before < static_cast<std::int32_t>(i));
@@ -286,6 +320,7 @@ TEST_CASE("What the CPU costs is all there") {
   MeasureOptions options;
   options.bytes_large = 64 << 10;
   options.warmup = 1;
+  options.warmup_time = Duration();
   options.runs = 3;
   options.rounds = 1;
   const MachineCosts costs = measure(*backend, options);
