@@ -206,7 +206,9 @@ void add_execute(CLI::App& app, CommandLine& line, ExecuteCommand& command) {
       ->check(CLI::IsMember({"exact", "random", "both"}));
   execute->add_option("--runs", command.runs, "Timed runs of each point (default 20; 0: values only)")
       ->check(at_least_zero());
-  execute->add_option("--warmup", command.warmup, "Runs before them (default 5; each buffer at least once)")
+  execute
+      ->add_option("--warmup", command.warmup,
+                   "Runs before them (default 5; each buffer at least once, and 50 ms unless it is 0)")
       ->check(at_least_zero());
   execute->add_flag("--fused", command.fused, "Receive, reduce, copy and send in one pass where possible");
   execute->add_flag("--compare", command.compare,
