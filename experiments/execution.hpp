@@ -10,11 +10,10 @@
 //             bound is so wide that a result could lack a contribution, exact ones are used too. A schedule
 //             that is not proven is run in serial orders alone: what it forgets to order may differ from run
 //             to run, and a report should not.
-// Times       Before runs are timed, each set of buffers is used at least once, and warmup_time_min goes by
-// unless
-//             no warm-up is wanted. There are enough sets that a run finds nothing in a cache of the device,
-//             as far as half of its free memory and sets_max allow. Where memory does not last after all, one
-//             set; and if that fails, a note.
+// Times       Before runs are timed, each set of buffers is used at least once, and warmup_time_min goes by,
+//             unless no warm-up is wanted. There are enough sets that a run finds nothing in a cache of the
+//             device, as far as half of its free memory and sets_max allow. Where memory does not last after
+//             all, one set; and if that fails, a note.
 // Limits      What a plan needs is compared with what is free before anything large is made.
 // Errors      DeviceError of the kinds missing and failed; other kinds become the status of the point.
 #pragma once
