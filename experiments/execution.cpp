@@ -250,12 +250,8 @@ Times timed(Backend& backend, const Plan& plan, const ExecutionOptions& options,
   Times times;
   times.runs = options.runs;
   times.sets = how.sets;
-  const std::int64_t warmups = std::max<std::int64_t>(options.warmups, how.sets);
-  const Duration warmup_time = options.warmups > 0 ? kernels::warmup_time_min : Duration();
-  for (Duration warm;
-       times.warmups < warmups || (warm < warmup_time && times.warmups < kernels::warmup_runs_max);
-       ++times.warmups)
-    warm += execution->run();
+  times.warmups = kernels::warm_up(*execution, std::max<std::int64_t>(options.warmups, how.sets),
+                                   options.warmups > 0 ? kernels::warmup_time_min : Duration());
   std::vector<Duration> runs;
   for (std::int64_t i = 0; i < times.runs; ++i) runs.push_back(execution->run());
   std::sort(runs.begin(), runs.end());

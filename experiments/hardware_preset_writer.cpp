@@ -107,8 +107,7 @@ std::string costs_text(const Calibration& calibration) {
   const auto add = [&text](const char* name, const std::string& value) {
     text += fmt::format("{:<40} {}\n", name, value);
   };
-  text +=
-      "rates below: of these, as in a round (copy, reduce, copy back), which finds some of it in a cache\n";
+  text += "rates below: those in a round (copy, reduce, copy back), some of whose sources are in a cache\n";
   add("an empty run", text_from(costs.launch));
   add("an operation of hardly any bytes", text_from(costs.operation));
   add("the same in step with all ranks", text_from(costs.handover));

@@ -19,4 +19,11 @@ std::string memory_text(std::int64_t bytes) {
          units[unit];
 }
 
+std::int64_t warm_up(Execution& execution, std::int64_t runs, Duration time) {
+  std::int64_t done = 0;
+  for (Duration taken; done < runs || (taken < time && done < warmup_runs_max); ++done)
+    taken += execution.run();
+  return done;
+}
+
 }  // namespace collsim::kernels

@@ -75,10 +75,12 @@ class Execution {
   virtual std::vector<GuardBreach> breaches() = 0;
 };
 
-// Runs that are timed come after others, which take so long together, but are not more than so many: on a
-// virtual machine runs were seen to take twice as long in their first 20 ms as later.
+// Before runs are timed: at least `runs` runs, and more until they have taken `time` together or are
+// warmup_runs_max. Returns how many. On a virtual machine runs were seen to take twice as long in their first
+// 20 ms as later, hence warmup_time_min.
 constexpr Duration warmup_time_min = Duration::microseconds(50'000);
-constexpr int warmup_runs_max = 1000;
+constexpr std::int64_t warmup_runs_max = 1000;
+std::int64_t warm_up(Execution& execution, std::int64_t runs, Duration time);
 
 class Backend {
  public:

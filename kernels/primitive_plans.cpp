@@ -42,14 +42,10 @@ class Chains {
   Plan built() {
     for (std::int64_t i = 0; i < spec_.length; ++i) {
       if (before_.size() > 2) join();
-      const std::vector<std::int32_t> row = before_;
       for (std::int32_t part = 0; part < shape_.tasks; ++part) {
         const std::vector<std::int32_t> parts = std::exchange(added_, {});
         for (std::int32_t chain = 0; chain < spec_.chains; ++chain) {
-          if (part == 0)
-            before_ = row;
-          else
-            before_ = {parts[static_cast<std::size_t>(chain)]};
+          if (part > 0) before_ = {parts[static_cast<std::size_t>(chain)]};
           add_task(chain, i, part);
         }
       }

@@ -97,9 +97,7 @@ class Measurement {
   }
 
   Duration median_time(Execution& execution) const {
-    Duration warm;
-    for (int i = 0; i < options_.warmup || (warm < options_.warmup_time && i < warmup_runs_max); ++i)
-      warm += execution.run();
+    warm_up(execution, options_.warmup, options_.warmup_time);
     std::vector<Duration> times;
     for (int i = 0; i < options_.runs; ++i) times.push_back(execution.run());
     return median_of(std::move(times));
@@ -150,24 +148,17 @@ const PrimitiveSample& sample_of(const MachineCosts& costs, PrimitiveKind kind, 
   return *found;
 }
 
-// What a round takes, over what its two copies and its reduction take on memory that no cache holds.
-struct Ratio {
-  Duration round;
-  Duration parts;
-};
-Ratio context_of(const MachineCosts& costs, std::int64_t bytes, std::int32_t concurrent) {
-  const Duration copy = sample_of(costs, PrimitiveKind::copy, bytes, concurrent).time;
-  const Duration reduce = sample_of(costs, PrimitiveKind::reduce, bytes, concurrent).time;
-  return {sample_of(costs, PrimitiveKind::round, bytes, concurrent).time, copy + copy + reduce};
-}
-
-// The rate of a kind in a round.
+// The rate of a kind in a round: that of memory that no cache holds, times what the round's two copies and
+// its reduction take there over what the round takes.
 Bandwidth rate_of(const MachineCosts& costs, PrimitiveKind kind, std::int64_t bytes,
                   std::int32_t concurrent) {
-  const Ratio context = context_of(costs, bytes, concurrent);
+  const auto time_of = [&](PrimitiveKind each) {
+    return sample_of(costs, each, bytes, concurrent).time.picoseconds();
+  };
+  const std::int64_t parts = 2 * time_of(PrimitiveKind::copy) + time_of(PrimitiveKind::reduce);
   const Bandwidth cold = sample_of(costs, kind, bytes, concurrent).total;
-  const Int128 rate = Int128{cold.bytes_per_second()} * context.parts.picoseconds();
-  return Bandwidth::bytes_per_second(static_cast<std::int64_t>(rate / context.round.picoseconds()));
+  const Int128 rate = Int128{cold.bytes_per_second()} * parts / time_of(PrimitiveKind::round);
+  return Bandwidth::bytes_per_second(static_cast<std::int64_t>(rate));
 }
 
 // One rank alone is at least as fast as beside others; where it is measured slower, the machine was busy.

@@ -158,6 +158,18 @@ TEST_CASE("Costs of a machine of arithmetic are what it was made of") {
   CHECK(!costs.peer_latency);
 }
 
+TEST_CASE("Warm-up is a number of runs and a time, within a limit") {
+  MadeUpBackend backend;  // an empty run takes 5 us
+  const Plan plan = empty_plan(1);
+  const std::unique_ptr<Execution> execution = backend.prepare(plan, {});
+  CHECK(warm_up(*execution, 3, Duration()) == 3);
+  CHECK(warm_up(*execution, 3, Duration::microseconds(15)) == 3);
+  CHECK(warm_up(*execution, 3, Duration::microseconds(16)) == 4);
+  CHECK(warm_up(*execution, 0, Duration()) == 0);
+  CHECK(warm_up(*execution, 0, Duration::microseconds(50'000)) == warmup_runs_max);
+  CHECK(warm_up(*execution, 1'200, Duration::microseconds(50'000)) == 1'200);
+}
+
 TEST_CASE("Rates are those of operations that find their sources in a cache") {
   MadeUp machine;
   machine.cached_percent = 75;
